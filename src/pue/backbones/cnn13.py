@@ -1,0 +1,42 @@
+"""The "13-layer CNN" of the nnPU line of work for 32×32 images: nine convolutions and three linear layers."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from pue.backbones.inputs import InputSpec, kaiming
+
+# (channels, kernel, stride) of each convolution
+_LAYERS = [
+    (96, 3, 1),
+    (96, 3, 1),
+    (96, 3, 2),
+    (192, 3, 1),
+    (192, 3, 1),
+    (192, 3, 2),
+    (192, 3, 1),
+    (192, 1, 1),
+    (10, 1, 1),
+]
+
+
+def cnn13(spec: InputSpec) -> nn.Module:
+    """Convolutions with bias, each followed by batch norm and ReLU, then 1000-1000-1.
+
+    >>> sum(p.numel() for p in cnn13(InputSpec((3, 32, 32))).parameters())
+    3015255
+    """
+    channels = spec.image_channels("cnn13")
+    layers: list[nn.Module] = []
+    for outputs, kernel, stride in _LAYERS:
+        layers += [
+            nn.Conv2d(channels, outputs, kernel, stride, padding=kernel // 2),
+            nn.BatchNorm2d(outputs),
+            nn.ReLU(),
+        ]
+        channels = outputs
+    with torch.no_grad():
+        features = nn.Sequential(*layers, nn.Flatten()).eval()(torch.zeros(1, *spec.shape)).shape[1]
+    head = [nn.Linear(features, 1000), nn.ReLU(), nn.Linear(1000, 1000), nn.ReLU(), nn.Linear(1000, 1)]
+    return kaiming(nn.Sequential(*layers, nn.Flatten(), *head))
