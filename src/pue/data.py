@@ -109,20 +109,32 @@ def population_rows(labels: Tensor, scenario: Scenario) -> Tensor:
     return labels == 0
 
 
+def select(x: Features, rows: Tensor) -> Features:
+    """Some rows, by index or mask, in `x`'s own storage."""
+    return x[rows.numpy()] if sparse.issparse(x) else x[rows]
+
+
 def gather(x: Features, index: Tensor) -> Tensor:
-    """Rows of `x` as a dense floating-point tensor; uint8 means 0…255 and becomes [0, 1].
+    """Some rows as a dense tensor of their own type."""
+    rows = select(x, index)
+    return rows if isinstance(rows, Tensor) else torch.from_numpy(rows.toarray())
 
-    >>> gather(torch.tensor([[0, 51], [255, 0]], dtype=torch.uint8), torch.tensor([1]))
-    tensor([[1., 0.]])
+
+def as_matrix(x: Features) -> Any:
+    """All rows as a two-dimensional NumPy array (or CSR matrix) of floats, for scikit-learn's linear models."""
+    if sparse.issparse(x):
+        return x
+    dtype = x.dtype if x.is_floating_point() else torch.float32
+    return as_float(x.flatten(1), dtype).numpy()
+
+
+def as_float(rows: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Rows as floating-point numbers; uint8 means 0…255 and becomes [0, 1].
+
+    >>> as_float(torch.tensor([0, 51, 255], dtype=torch.uint8))
+    tensor([0.0000, 0.2000, 1.0000])
     """
-    rows = torch.from_numpy(x[index.numpy()].toarray()) if sparse.issparse(x) else x[index]
-    return as_float(rows)
-
-
-def as_float(rows: Tensor) -> Tensor:
-    if rows.dtype == torch.uint8:
-        return rows.to(torch.get_default_dtype()).div_(255)
-    return rows if rows.is_floating_point() else rows.to(torch.get_default_dtype())
+    return rows.to(dtype).div_(255) if rows.dtype == torch.uint8 else rows.to(dtype)
 
 
 def as_labels(labels: Any) -> Tensor:

@@ -87,7 +87,7 @@ def pubn(loss: Loss = logistic) -> Risk:
 def imbalanced(
     prior: float, loss: Loss = sigmoid, *, target: float = 0.5, beta: float = 0.0, gamma: float = 1.0
 ) -> Risk:
-    """ImbPU (Su et al. 2021): nnPU as if positives were a share `target` of the data, (π'/π) R⁺ and ((1−π')/(1−π)) R⁻."""
+    """ImbPU (Su et al. 2021): nnPU as if positives were a share π' of the data, (π'/π) R⁺ and ((1−π')/(1−π)) R⁻."""
     _require_share("prior", prior)
     _require_share("target", target)
     base = pu_risk(loss, non_negative(beta, gamma))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import nn
 
 from pue.backbones.inputs import InputSpec, kaiming
@@ -36,7 +35,7 @@ def cnn13(spec: InputSpec) -> nn.Module:
             nn.ReLU(),
         ]
         channels = outputs
-    with torch.no_grad():
-        features = nn.Sequential(*layers, nn.Flatten()).eval()(torch.zeros(1, *spec.shape)).shape[1]
+    height, width = (-(-side // 4) for side in spec.shape[1:])  # two strides of two
+    features = channels * height * width
     head = [nn.Linear(features, 1000), nn.ReLU(), nn.Linear(1000, 1000), nn.ReLU(), nn.Linear(1000, 1)]
     return kaiming(nn.Sequential(*layers, nn.Flatten(), *head))

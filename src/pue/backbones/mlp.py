@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from torch import nn
 
 from pue.backbones.inputs import InputSpec, kaiming
@@ -15,6 +17,6 @@ def mlp(spec: InputSpec, *, width: int = 300) -> nn.Module:
     """
     sizes = [spec.size, *[width] * 4]
     layers: list[nn.Module] = [nn.Flatten()]
-    for inputs, outputs in zip(sizes, sizes[1:], strict=False):
+    for inputs, outputs in pairwise(sizes):
         layers += [nn.Linear(inputs, outputs, bias=False), nn.BatchNorm1d(outputs), nn.ReLU()]
     return kaiming(nn.Sequential(*layers, nn.Linear(width, 1)))

@@ -1,4 +1,4 @@
-"""ResNet-50 (He et al. 2016) with one output, not pretrained; strides on the 3×3 convolutions, as torchvision has them."""
+"""ResNet-50 (He et al. 2016) with one output, not pretrained; strides on the 3×3 convolutions as in torchvision."""
 
 from __future__ import annotations
 

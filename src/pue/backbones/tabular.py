@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from torch import nn
 
 from pue.backbones.inputs import InputSpec, Standardize, kaiming
@@ -15,6 +17,6 @@ def tabular(spec: InputSpec, *, width: int = 128, depth: int = 2) -> nn.Module:
     """
     sizes = [spec.size, *[width] * depth]
     layers: list[nn.Module] = [Standardize(spec), nn.Flatten()]
-    for inputs, outputs in zip(sizes, sizes[1:], strict=False):
+    for inputs, outputs in pairwise(sizes):
         layers += [nn.Linear(inputs, outputs), nn.ReLU()]
     return kaiming(nn.Sequential(*layers, nn.Linear(width, 1)))

@@ -1,0 +1,42 @@
+"""A fully labeled set with its split, and where local data lie."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor
+
+from pue.errors import MissingData
+
+
+@dataclass(frozen=True, eq=False)
+class LabeledSplit:
+    """Inputs and classes of a training and a test set; `positive` lists the classes that count as positive."""
+
+    name: str
+    train_x: Tensor
+    train_classes: Tensor
+    test_x: Tensor
+    test_classes: Tensor
+    positive: tuple[int, ...]
+
+    @property
+    def test_y(self) -> Tensor:
+        return sum((self.test_classes == c).long() for c in self.positive)  # type: ignore[return-value]
+
+    @property
+    def train_y(self) -> Tensor:
+        return sum((self.train_classes == c).long() for c in self.positive)  # type: ignore[return-value]
+
+
+def data_folder(name: str, folder: str | Path | None = None) -> Path:
+    """The folder `name` inside `folder` or, without it, inside the environment's PUE_DATA."""
+    base = folder if folder is not None else os.environ.get("PUE_DATA")
+    if base is None:
+        raise MissingData(f"where is {name}? Pass the data folder or set PUE_DATA to the folder that holds {name}/.")
+    path = Path(base) / name
+    if not path.is_dir():
+        raise MissingData(f"there is no folder {path}. Put the files of {name} there, or point PUE_DATA elsewhere.")
+    return path

@@ -1,0 +1,88 @@
+"""Folds that depend on what a row *is*, not on where it stands.
+
+Equal rows always share a fold: a labeled row and its unlabeled copy (case-control), or a row repeated k times. So a
+held-out row has truly not been seen, and shuffling the table or replacing repeats by weights changes nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+
+from pue.data import Features
+from pue.errors import InvalidInput
+
+_GOLDEN = 0x9E3779B97F4A7C15
+
+
+def content_folds(x: Features, labels: Tensor, k: int, *, seed: int = 0) -> NDArray[np.int64]:
+    """A fold 0…k−1 for every row: distinct rows are dealt out in the order of their hash, stratum by stratum.
+
+    >>> import torch
+    >>> x = torch.tensor([[1.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    >>> folds = content_folds(x, torch.tensor([1, 0, 1, 0, 0, 0]), 2)
+    >>> bool(folds[0] == folds[1]), sorted(folds[[0, 2]].tolist())
+    (True, [0, 1])
+    """
+    stratum, inverse = _distinct(x, labels, seed)
+    most = _scarcest(stratum)
+    if not 2 <= k <= most:
+        raise InvalidInput(
+            f"{k} folds need at least {max(k, 2)} distinct labeled and as many distinct unlabeled rows; the scarcer of the "
+            f"two has {most}. Use fewer folds or label more rows."
+        )
+    folds = np.empty(len(stratum), dtype=np.int64)
+    for value in np.unique(stratum):
+        members = np.flatnonzero(stratum == value)  # already in the order of their hash
+        folds[members] = np.arange(len(members)) % k
+    return folds[inverse]
+
+
+def most_folds(x: Features, labels: Tensor) -> int:
+    """The largest k for which every fold gets a labeled and an unlabeled row."""
+    return _scarcest(_distinct(x, labels, 0)[0])
+
+
+def _scarcest(stratum: NDArray[np.int64]) -> int:
+    return int(min((stratum == 1).sum(), (stratum == 0).sum()))
+
+
+def _distinct(x: Features, labels: Tensor, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Label of each distinct row in the order of their hash, and which of them each row is."""
+    _, first, inverse = np.unique(row_hash(x, seed=seed), return_index=True, return_inverse=True)
+    # A labeled row and its unlabeled copy are one row, and it counts as labeled.
+    stratum = np.full(len(first), -1, dtype=np.int64)
+    np.maximum.at(stratum, inverse, labels.numpy().astype(np.int64))
+    return stratum, inverse
+
+
+def row_hash(x: Features, *, seed: int = 0) -> NDArray[np.uint64]:
+    """A 64-bit hash of every row's content: a random linear form over the row's words, then scrambled."""
+    rng = np.random.default_rng(seed)
+    with np.errstate(over="ignore"):
+        if sparse.issparse(x):
+            x = x.tocsr().copy()
+            x.sum_duplicates()
+            x.eliminate_zeros()
+            slots = rng.integers(1, 2**63, size=x.shape[1], dtype=np.uint64) | np.uint64(1)
+            words = _scramble(x.data.astype(np.float64).view(np.uint64)) * slots[x.indices]
+            total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)])
+            return _scramble(total[x.indptr[1:]] - total[x.indptr[:-1]])
+        flat = x.flatten(1).contiguous().numpy()
+        if flat.dtype.kind == "f":
+            flat = flat + np.zeros((), flat.dtype)  # −0.0 and 0.0 are the same value
+        raw = np.ascontiguousarray(flat).view(np.uint8).reshape(len(flat), -1)
+        raw = np.pad(raw, ((0, 0), (0, -raw.shape[1] % 8)))
+        words = raw.view(np.uint64)
+        slots = rng.integers(1, 2**63, size=words.shape[1], dtype=np.uint64) | np.uint64(1)
+        return _scramble((_scramble(words) * slots).sum(axis=1, dtype=np.uint64))
+
+
+def _scramble(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finaliser of splitmix64."""
+    z = z + np.uint64(_GOLDEN)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))

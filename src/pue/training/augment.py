@@ -1,0 +1,94 @@
+"""Augmentation of whole batches: one vectorised operation each, no loop over images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from pue.errors import InvalidInput
+from pue.weights import RowWeights
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """What is done to a training batch.
+
+    >>> batch = torch.rand(4, 1, 8, 8)
+    >>> Augmentation(shift=2, flip=True, rotate=10.0).images(batch, torch.Generator()).shape
+    torch.Size([4, 1, 8, 8])
+    """
+
+    shift: int = 0
+    """Up to so many pixels in each direction, zeros come in."""
+    flip: bool = False
+    """Left and right swapped for half of the images."""
+    rotate: float = 0.0
+    """Up to so many degrees."""
+    mixup: float = 0.0
+    """α of the Beta(α, α) law of mixup; works for tables too."""
+
+    def __post_init__(self) -> None:
+        if self.shift < 0 or self.rotate < 0 or self.mixup < 0:
+            raise InvalidInput(f"augmentation strengths must not be negative; got {self}.")
+
+    def images(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        if not (self.shift or self.flip or self.rotate):
+            return x
+        if x.ndim != 4:
+            raise InvalidInput(
+                f"shift, flip and rotate need images (n, channels, height, width); a batch has shape {tuple(x.shape)}. "
+                "For tables only mixup applies."
+            )
+        if self.flip:
+            x = flip(x, generator)
+        if self.rotate:
+            x = rotate(x, self.rotate, generator)
+        return shift(x, self.shift, generator) if self.shift else x
+
+
+def shift(x: Tensor, pixels: int, generator: torch.Generator) -> Tensor:
+    """Each image moved by whole pixels, uniformly in −pixels … pixels in both directions."""
+    n, channels, height, width = x.shape
+    down, right = torch.randint(0, 2 * pixels + 1, (2, n), generator=generator).to(x.device)
+    padded = functional.pad(x, (pixels,) * 4)
+    rows = down[:, None] + torch.arange(height, device=x.device)
+    columns = right[:, None] + torch.arange(width, device=x.device)
+    padded = padded.gather(2, rows[:, None, :, None].expand(n, channels, height, padded.shape[3]))
+    return padded.gather(3, columns[:, None, None, :].expand(n, channels, height, width))
+
+
+def flip(x: Tensor, generator: torch.Generator) -> Tensor:
+    """Half of the images mirrored."""
+    coin = torch.rand(len(x), generator=generator).to(x.device) < 0.5
+    return torch.where(coin[:, None, None, None], x.flip(3), x)
+
+
+def rotate(x: Tensor, degrees: float, generator: torch.Generator) -> Tensor:
+    """Each image turned about its center, uniformly in ±degrees, bilinear."""
+    angle = (2 * torch.rand(len(x), generator=generator) - 1) * (degrees * torch.pi / 180)
+    cos, sin, zero = angle.cos(), angle.sin(), torch.zeros_like(angle)
+    theta = torch.stack([cos, -sin, zero, sin, cos, zero], dim=1).view(-1, 2, 3).to(x)
+    grid = functional.affine_grid(theta, list(x.shape), align_corners=False)
+    return functional.grid_sample(x, grid, align_corners=False)
+
+
+def mixup(x: Tensor, weights: RowWeights, alpha: float, generator: torch.Generator) -> tuple[Tensor, RowWeights]:
+    """Each row blended with a partner, λx + (1 − λ)x', and so are its weights: λ ~ Beta(α, α), one for the batch.
+
+    Every PU risk is linear in the weights, so this is mixup with soft labels for all of them; total mass is unchanged.
+    """
+    share = _beta(alpha, generator)
+    partner = torch.randperm(len(x), generator=generator).to(x.device)
+    blend = RowWeights(
+        share * weights.positive + (1 - share) * weights.positive[partner],
+        share * weights.negative + (1 - share) * weights.negative[partner],
+    )
+    return share * x + (1 - share) * x[partner], blend
+
+
+def _beta(alpha: float, generator: torch.Generator) -> float:
+    gammas = torch._standard_gamma(torch.full((2,), alpha, dtype=torch.float64), generator=generator)
+    return float(gammas[0] / gammas.sum())

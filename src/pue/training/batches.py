@@ -1,0 +1,140 @@
+"""Mini-batches as index lookups. Each row of a batch comes with a *factor*: how many rows of the sample it stands for.
+
+A row drawn with probability p into b places gets the factor 1 / (b p), so the weighted sums of a batch have the sums
+over the whole sample as their expectation, whichever way the rows were drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from pue.errors import InvalidInput
+
+Mode = Literal["stratified", "joint"]
+LabeledRows = Literal["weighted", "drawn"]
+
+
+@dataclass(frozen=True)
+class Batching:
+    """How batches are made.
+
+    "stratified": every batch holds the same number of labeled rows; an epoch is one pass over the unlabeled rows.
+    "joint": one shuffled pass over all rows, as the paper's loader. Data that fit into one batch are used whole.
+    """
+
+    size: int = 256
+    mode: Mode = "stratified"
+    labeled: int | None = None
+    """Labeled rows in a stratified batch; None: their share of the data, but at least an eighth of the batch."""
+    labeled_rows: LabeledRows = "weighted"
+    """"weighted": all alike, then weighted. "drawn": drawn in proportion to w⁺, then unweighted; steadier."""
+
+    def __post_init__(self) -> None:
+        if self.size < 2:
+            raise InvalidInput(f"batch_size must be at least 2; got {self.size}.")
+        if self.mode not in ("stratified", "joint"):
+            raise InvalidInput(f"batching must be 'stratified' or 'joint'; got {self.mode!r}.")
+        if self.labeled_rows not in ("weighted", "drawn"):
+            raise InvalidInput(f"labeled_rows must be 'weighted' or 'drawn'; got {self.labeled_rows!r}.")
+        if self.mode == "joint" and (self.labeled_rows == "drawn" or self.labeled is not None):
+            raise InvalidInput("joint batches cannot fix or draw the labeled rows. Use batching='stratified'.")
+
+
+class Batches:
+    """The batches of a training set, epoch by epoch: `(index, factor)` pairs from a generator.
+
+    >>> labels = torch.tensor([1, 1, 1, 1] + [0] * 12)
+    >>> batches = Batches(labels, torch.ones(16), Batching(size=8, labeled=2))
+    >>> [(len(index), factor[0].item(), factor[-1].item()) for index, factor in batches.epoch(torch.Generator())]
+    [(8, 2.0, 2.0), (8, 2.0, 2.0)]
+    """
+
+    def __init__(self, labels: Tensor, positive_weights: Tensor, batching: Batching) -> None:
+        self._labels = labels
+        self._batching = batching
+        self._rows = {value: torch.nonzero(labels == value)[:, 0] for value in (1, 0, -1) if (labels == value).any()}
+        self._whole = len(labels) <= batching.size and batching.labeled is None and batching.labeled_rows == "weighted"
+        self._sizes = self._stratum_sizes()
+        self._draw = positive_weights[self._rows[1]].double()
+        self.steps = self._count_steps()
+
+    def epoch(self, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+        if self._whole:
+            return iter([(torch.arange(len(self._labels)), torch.ones(len(self._labels), dtype=torch.float64))])
+        return self._stratified(generator) if self._batching.mode == "stratified" else self._joint(generator)
+
+    def _stratum_sizes(self) -> dict[int, int]:
+        size, n = self._batching.size, len(self._labels)
+        most = size // len(self._rows)
+        sizes = {
+            value: max(1, min(len(rows), most, max(size // 8, round(size * len(rows) / n))))
+            for value, rows in self._rows.items()
+            if value != 0
+        }
+        wanted = self._batching.labeled
+        if wanted is not None:
+            if not 1 <= wanted < size:
+                raise InvalidInput(
+                    f"labeled_per_batch must lie between 1 and batch_size - 1, {size - 1}; got {wanted}."
+                )
+            if wanted > len(self._rows[1]):
+                raise InvalidInput(
+                    f"a batch needs {wanted} labeled rows but there are only {len(self._rows[1])}. Lower "
+                    "labeled_per_batch, or leave it out to have it chosen."
+                )
+            sizes[1] = wanted
+        return {**sizes, 0: max(1, size - sum(sizes.values()))}
+
+    def _count_steps(self) -> int:
+        if self._whole:
+            return 1
+        rows, size = (
+            (len(self._labels), self._batching.size)
+            if self._batching.mode == "joint"
+            else (len(self._rows[0]), self._sizes[0])
+        )
+        return max(1, -(-rows // size))
+
+    def _stratified(self, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+        # Near-equal pieces instead of a small last batch: nothing is dropped and batch norm never sees a crumb.
+        unlabeled = self._rows[0][torch.randperm(len(self._rows[0]), generator=generator)].tensor_split(self.steps)
+        labeled = {
+            value: self._labeled_epoch(value, self.steps * size, generator)
+            for value, size in self._sizes.items()
+            if value != 0
+        }
+        for step, rows in enumerate(unlabeled):
+            index, factor = [], []
+            for value, (drawn, share) in labeled.items():
+                part = slice(step * self._sizes[value], (step + 1) * self._sizes[value])
+                index.append(drawn[part])
+                factor.append(share[part])
+            index.append(rows)
+            factor.append(torch.full((len(rows),), len(self._rows[0]) / len(rows), dtype=torch.float64))
+            yield torch.cat(index), torch.cat(factor)
+
+    def _labeled_epoch(self, value: int, total: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        rows, size = self._rows[value], self._sizes[value]
+        if value == 1 and self._batching.labeled_rows == "drawn":
+            # Inverse transform on the cumulated weights: unlike torch.multinomial it has no limit on the rows.
+            reach = self._draw.cumsum(0)
+            spots = torch.rand(total, generator=generator, dtype=torch.float64) * reach[-1]
+            chosen = torch.searchsorted(reach, spots, right=True).clamp(max=len(rows) - 1)
+            return rows[chosen], reach[-1] / (size * self._draw[chosen])
+        passes = -(-total // len(rows))
+        order = torch.cat([torch.randperm(len(rows), generator=generator) for _ in range(passes)])[:total]
+        return rows[order], torch.full((total,), len(rows) / size, dtype=torch.float64)
+
+    def _joint(self, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+        for index in torch.randperm(len(self._labels), generator=generator).tensor_split(self.steps):
+            labels = self._labels[index]
+            factor = torch.zeros(len(index), dtype=torch.float64)
+            for value, rows in self._rows.items():
+                here = labels == value
+                factor[here] = len(rows) / max(1, int(here.sum()))
+            yield index, factor

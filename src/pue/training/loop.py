@@ -1,0 +1,286 @@
+"""The training loop: batches → one forward pass → weighted sums → reduce → correct → step.
+
+Labeled and unlabeled rows of a batch go through the network **together**: two separate passes would let batch norm
+tell them apart by their statistics. All randomness of an epoch is a function of (seed, epoch), so a run that was
+stopped between two epochs continues to the very same parameters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from dataclasses import asdict
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from pue.data import Features, PUData, as_float, gather, select
+from pue.errors import TrainingDiverged
+from pue.folds import content_folds
+from pue.risks import Reduce, Risk, no_reduction, upu
+from pue.training.augment import mixup
+from pue.training.batches import Batches
+from pue.training.checkpoints import (
+    Checkpointing,
+    Snapshot,
+    flatten_optimizer,
+    load_latest,
+    restore_optimizer,
+    save,
+)
+from pue.training.progress import epoch_progress
+from pue.training.schedules import SCHEDULES
+from pue.training.settings import OPTIMIZERS, EpochRecord, Training
+from pue.weights import RowWeights
+
+
+def train(
+    network: nn.Module,
+    data: PUData,
+    weights: RowWeights,
+    risk: Risk,
+    training: Training,
+    *,
+    seed: int,
+    device: str | torch.device = "cpu",
+    checkpointing: Checkpointing | None = None,
+    progress: bool | None = None,
+    reduce: Reduce = no_reduction,
+) -> list[EpochRecord]:
+    """Train `network` in place (it ends on `device`, in eval mode) and return one record an epoch."""
+    run = _Run(network, data, weights, risk, training, seed, torch.device(device), reduce)
+    if checkpointing is not None:
+        found = load_latest(checkpointing.folder, run.fingerprint)
+        if found is not None:
+            run.restore(found)
+    last = run.snapshot() if checkpointing is not None else None
+    try:
+        with epoch_progress(training.epochs, done=run.epoch, show=progress) as report:
+            while not run.finished():
+                report(run.one_epoch())
+                if checkpointing is not None:
+                    last = run.snapshot()
+                    if run.epoch % checkpointing.every == 0 or run.finished():
+                        save(checkpointing.folder, last)
+    except KeyboardInterrupt:
+        if checkpointing is not None and last is not None:
+            save(checkpointing.folder, last)
+        raise
+    run.finish()
+    return run.history
+
+
+@torch.no_grad()
+def score(network: nn.Module, x: Features, *, batch_size: int = 4096) -> Tensor:
+    """Scores of all rows in eval mode, batch by batch, on the CPU."""
+    network.eval()
+    like = next(network.parameters())
+    n = x.shape[0]
+    scores = torch.empty(n, dtype=like.dtype)
+    for start in range(0, n, batch_size):
+        rows = torch.arange(start, min(n, start + batch_size))
+        scores[start : start + len(rows)] = network(as_float(gather(x, rows).to(like.device), like.dtype)).cpu()
+    return scores
+
+
+class _Run:
+    """One training run between two epochs: everything that changes, and how to advance it."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        data: PUData,
+        weights: RowWeights,
+        risk: Risk,
+        training: Training,
+        seed: int,
+        device: torch.device,
+        reduce: Reduce,
+    ) -> None:
+        self.network = network.to(device)
+        self.x, self.labels, self.risk, self.training = data.x, data.labels, risk, training
+        self.seed, self.device, self.reduce = seed, device, reduce
+        self.dtype = next(network.parameters()).dtype
+        rows, held_out = _split(data, training.validation, seed)
+        self.rows = rows
+        self.weights = _restrict(weights, data.labels, rows).to(torch.device("cpu"), self.dtype)
+        self.held_out = held_out
+        self.held_out_weights = None if held_out is None else _restrict(weights, data.labels, held_out)
+        self.batches = Batches(data.labels[rows], self.weights.positive, training.batching)
+        options = {} if training.optimizer == "sgd" else {"fused": device.type in ("cpu", "cuda")}
+        self.optimizer = OPTIMIZERS[training.optimizer](
+            network.parameters(), lr=training.lr, weight_decay=training.weight_decay, **options
+        )
+        self.average = (
+            None
+            if training.ema is None
+            else AveragedModel(network, multi_avg_fn=get_ema_multi_avg_fn(training.ema), use_buffers=True)  # type: ignore[no-untyped-call]
+        )
+        self.epoch = 0
+        self.history: list[EpochRecord] = []
+        self.best: dict[str, Tensor] | None = None
+        self.best_validation = math.inf
+        self.best_epoch = -1
+
+    def finished(self) -> bool:
+        patience = self.training.patience
+        stalled = patience is not None and self.best_epoch >= 0 and self.epoch - 1 - self.best_epoch >= patience
+        return self.epoch >= self.training.epochs or stalled
+
+    def one_epoch(self) -> EpochRecord:
+        start = time.perf_counter()
+        generator = torch.Generator().manual_seed(_derive(self.seed, self.epoch))
+        self.network.train()
+        total, corrected = 0.0, 0
+        devices = [self.device] if self.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices):
+            torch.manual_seed(_derive(self.seed, self.epoch, 1))  # for dropout and the like inside the network
+            for step, (index, factor) in enumerate(self.batches.epoch(generator)):
+                self._set_learning_rate(step)
+                value, was_corrected = self._step(step, index, factor, generator)
+                total += value
+                corrected += was_corrected
+        self._require_finite_parameters()
+        validation = self._validate()
+        record = EpochRecord(
+            self.epoch,
+            total / self.batches.steps,
+            corrected / self.batches.steps,
+            time.perf_counter() - start,
+            validation,
+        )
+        self.epoch += 1
+        self.history.append(record)
+        return record
+
+    def _step(self, step: int, index: Tensor, factor: Tensor, generator: torch.Generator) -> tuple[float, bool]:
+        x = as_float(gather(self.x, self.rows[index]).to(self.device), self.dtype)
+        weights = self.weights.take(index, factor.to(self.dtype)).to(self.device, self.dtype)
+        x = self.training.augmentation.images(x, generator)
+        if self.training.augmentation.mixup:
+            x, weights = mixup(x, weights, self.training.augmentation.mixup, generator)
+        sums = self.reduce(self.risk.sums(self.network(x), weights))
+        objective = self.risk.combine(sums)
+        value = objective.item()
+        if not math.isfinite(value):
+            self._diverged(step, sums)
+        self.optimizer.zero_grad(set_to_none=True)
+        objective.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        if self.average is not None:
+            self.average.update_parameters(self.network)
+        return value, self.risk.corrected(sums.detach())
+
+    def _set_learning_rate(self, step: int) -> None:
+        done = (self.epoch * self.batches.steps + step) / (self.training.epochs * self.batches.steps)
+        factor = SCHEDULES[self.training.schedule](self.epoch, self.training.epochs, done)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.training.lr * factor
+
+    def _validate(self) -> float | None:
+        if self.held_out is None or self.held_out_weights is None:
+            return None
+        result = self._result()
+        scores = score(result, select(self.x, self.held_out)).double()
+        validation = float(upu()(scores, self.held_out_weights))
+        if self.training.patience is not None and validation < self.best_validation:
+            self.best_validation, self.best_epoch = validation, self.epoch
+            self.best = {name: tensor.detach().clone() for name, tensor in result.state_dict().items()}
+        return validation
+
+    def _result(self) -> nn.Module:
+        return self.network if self.average is None else self.average.module
+
+    def finish(self) -> None:
+        state = self.best if self.best is not None else self._result().state_dict()
+        self.network.load_state_dict(state)
+        self.network.eval()
+
+    def _diverged(self, step: int, sums: Tensor) -> None:
+        bad = [name for name, total in zip(self.risk.terms, sums.tolist(), strict=True) if not math.isfinite(total)]
+        raise TrainingDiverged(
+            f"the risk is not finite at step {step + 1} of epoch {self.epoch + 1}; term: "
+            f"{', '.join(bad) or 'correction'}. Try a smaller learning rate (now lr={self.training.lr:g}), a bounded "
+            "loss such as 'sigmoid', or check the features and weights for extreme values."
+        )
+
+    def _require_finite_parameters(self) -> None:
+        for name, parameter in self.network.named_parameters():
+            if not bool(torch.isfinite(parameter).all()):
+                raise TrainingDiverged(
+                    f"parameter {name} is not finite after step {self.batches.steps} of epoch {self.epoch + 1}. Try a "
+                    f"smaller learning rate (now lr={self.training.lr:g})."
+                )
+
+    def snapshot(self) -> Snapshot:
+        parts: dict[str, dict[str, Tensor]] = {
+            "network": dict(self.network.state_dict()),
+            "optimizer": flatten_optimizer(self.optimizer),
+            "average": {} if self.average is None else dict(self.average.state_dict()),
+            "best": self.best or {},
+        }
+        tensors = {
+            f"{part}/{name}": tensor.detach().cpu().clone()
+            for part, entries in parts.items()
+            for name, tensor in entries.items()
+        }
+        record = {
+            "history": [asdict(entry) for entry in self.history],
+            "best_validation": None if math.isinf(self.best_validation) else self.best_validation,
+            "best_epoch": self.best_epoch,
+        }
+        return Snapshot(self.epoch, tensors, record, self.fingerprint)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        parts: dict[str, dict[str, Tensor]] = {"network": {}, "optimizer": {}, "average": {}, "best": {}}
+        for key, tensor in snapshot.tensors.items():
+            part, _, name = key.partition("/")
+            parts[part][name] = tensor
+        self.network.load_state_dict(parts["network"])
+        restore_optimizer(self.optimizer, parts["optimizer"])
+        if self.average is not None:
+            self.average.load_state_dict(parts["average"])
+        self.best = parts["best"] or None
+        best = snapshot.record["best_validation"]
+        self.best_validation = math.inf if best is None else best
+        self.best_epoch = snapshot.record["best_epoch"]
+        self.history = [EpochRecord(**entry) for entry in snapshot.record["history"]]
+        self.epoch = snapshot.epoch
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of settings, seed, the network's shape, the risk's terms, all weights and a sample of the rows."""
+        shapes = {name: list(tensor.shape) for name, tensor in self.network.state_dict().items()}
+        settings = [asdict(self.training), self.seed, shapes, self.risk.terms, str(self.dtype), list(self.x.shape)]
+        digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+        digest.update(self.weights.positive.numpy().tobytes())
+        digest.update(self.weights.negative.numpy().tobytes())
+        sample = torch.linspace(0, self.x.shape[0] - 1, min(self.x.shape[0], 256)).long()
+        digest.update(gather(self.x, sample).contiguous().numpy().tobytes())
+        return digest.hexdigest()
+
+
+def _split(data: PUData, share: float, seed: int) -> tuple[Tensor, Tensor | None]:
+    """Training rows and, where a share is to be held out, the held-out rows; copies of a row stay together."""
+    if not share:
+        return torch.arange(data.n_rows), None
+    folds = torch.from_numpy(content_folds(data.x, data.labels, max(2, round(1 / share)), seed=seed))
+    return torch.nonzero(folds != 0)[:, 0], torch.nonzero(folds == 0)[:, 0]
+
+
+def _restrict(weights: RowWeights, labels: Tensor, rows: Tensor) -> RowWeights:
+    """The weights of some rows, scaled so that each stratum keeps the mass it had."""
+    factor = torch.ones(len(rows), dtype=weights.positive.dtype)
+    for value in (1, 0, -1):
+        here = labels[rows] == value
+        factor[here] = float((labels == value).sum()) / max(1, int(here.sum()))
+    return weights.take(rows, factor)
+
+
+def _derive(seed: int, *path: int) -> int:
+    return int(np.random.SeedSequence([seed, *path]).generate_state(1, np.uint64)[0] >> 1)

@@ -1,0 +1,69 @@
+"""How to optimise, and what an epoch leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+from pue.errors import InvalidInput, UnknownName
+from pue.training.augment import Augmentation
+from pue.training.batches import Batching
+from pue.training.schedules import SCHEDULES
+
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "adam": torch.optim.Adam,  # weight decay is L2 in the gradient, as in the PU literature
+    "adamw": torch.optim.AdamW,
+    "sgd": lambda parameters, **options: torch.optim.SGD(parameters, momentum=0.9, nesterov=True, **options),
+}
+
+
+@dataclass(frozen=True)
+class Training:
+    """How to optimise: everything that, with the data and the seed, decides the parameters."""
+
+    epochs: int = 60
+    batching: Batching = field(default_factory=Batching)
+    optimizer: str = "adam"
+    lr: float = 1e-3
+    weight_decay: float = 1e-4
+    schedule: str = "cosine"
+    ema: float | None = None
+    """Decay of an exponential moving average of the parameters, which then is the result; None: off."""
+    augmentation: Augmentation = field(default_factory=Augmentation)
+    validation: float = 0.0
+    """Share of the rows held out; their PU risk (sigmoid loss, uncorrected) is recorded after every epoch."""
+    patience: int | None = None
+    """Stop after so many epochs without a better held-out risk, and go back to the best epoch; None: never."""
+
+    def __post_init__(self) -> None:
+        if self.optimizer not in OPTIMIZERS:
+            raise UnknownName("optimizer", self.optimizer, OPTIMIZERS)
+        if self.schedule not in SCHEDULES:
+            raise UnknownName("schedule", self.schedule, SCHEDULES)
+        if self.epochs < 1:
+            raise InvalidInput(f"epochs must be at least 1; got {self.epochs}.")
+        if not self.lr > 0 or self.weight_decay < 0:
+            raise InvalidInput(
+                f"lr must be positive and weight_decay not negative; got {self.lr}, {self.weight_decay}."
+            )
+        if self.ema is not None and not 0 < self.ema < 1:
+            raise InvalidInput(f"ema must lie in (0, 1); got {self.ema}. 0.999 is common.")
+        if not 0 <= self.validation <= 0.5:
+            raise InvalidInput(f"validation must lie in [0, 0.5]; got {self.validation}.")
+        if self.patience is not None and (self.patience < 1 or not self.validation):
+            raise InvalidInput("early stopping needs patience of at least 1 and held-out rows: set validation=0.1.")
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """What an epoch did."""
+
+    epoch: int
+    risk: float
+    """Mean reported risk of its batches."""
+    corrected: float
+    """Share of batches in which the correction stepped in (nnPU's ascent)."""
+    seconds: float
+    validation: float | None = None
