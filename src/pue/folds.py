@@ -30,8 +30,8 @@ def content_folds(x: Features, labels: Tensor, k: int, *, seed: int = 0) -> NDAr
     most = _scarcest(stratum)
     if not 2 <= k <= most:
         raise InvalidInput(
-            f"{k} folds need at least {max(k, 2)} distinct labeled and as many distinct unlabeled rows; the scarcer of the "
-            f"two has {most}. Use fewer folds or label more rows."
+            f"{k} folds need at least {max(k, 2)} distinct labeled and as many distinct unlabeled rows; the scarcer of "
+            f"the two has {most}. Use fewer folds or label more rows."
         )
     folds = np.empty(len(stratum), dtype=np.int64)
     for value in np.unique(stratum):

@@ -22,6 +22,7 @@ from pue.backbones.mlp import mlp
 from pue.backbones.resnet50 import resnet50
 from pue.backbones.tabular import tabular
 from pue.errors import InvalidInput, UnknownName
+from pue.randomness import seeded
 
 Backbone = Callable[[InputSpec], nn.Module]
 
@@ -48,8 +49,7 @@ def build(backbone: str | nn.Module | Callable[..., Any], spec: InputSpec, *, se
     """
     if backbone == "auto":
         backbone = "fast_cnn" if len(spec.shape) == 3 else "tabular"
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         network = _make(backbone, spec)
     return _with_vector_scores(network.to(spec.dtype), spec)
 

@@ -42,8 +42,8 @@ def _held_out(data: PUData, folds: int, C: float) -> Tensor:
     folds = min(folds, most_folds(data.x, data.labels))
     if folds < 2:
         warnings.warn(
-            "too few distinct rows to hold any out: the prior is estimated on the rows the model was fitted to and will be "
-            "too low. Pass the prior if you know it.",
+            "too few distinct rows to hold any out: the prior is estimated on the rows the model was fitted to and "
+            "will be too low. Pass the prior if you know it.",
             PueWarning,
             stacklevel=3,
         )

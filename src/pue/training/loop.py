@@ -14,7 +14,6 @@ import time
 from dataclasses import asdict
 from functools import cached_property
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
@@ -22,6 +21,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from pue.data import Features, PUData, as_float, gather, select
 from pue.errors import TrainingDiverged
 from pue.folds import content_folds
+from pue.randomness import derive, seeded
 from pue.risks import Reduce, Risk, no_reduction, upu
 from pue.training.augment import mixup
 from pue.training.batches import Batches
@@ -134,18 +134,15 @@ class _Run:
 
     def one_epoch(self) -> EpochRecord:
         start = time.perf_counter()
-        generator = torch.Generator().manual_seed(_derive(self.seed, self.epoch))
+        generator = torch.Generator().manual_seed(derive(self.seed, self.epoch))
         self.network.train()
         total, corrected = 0.0, 0
-        devices = [self.device] if self.device.type == "cuda" else []
-        with torch.random.fork_rng(devices=devices):
-            torch.manual_seed(_derive(self.seed, self.epoch, 1))  # for dropout and the like inside the network
+        with seeded(derive(self.seed, self.epoch, 1), self.device):  # for dropout and the like inside the network
             for step, (index, factor) in enumerate(self.batches.epoch(generator)):
                 self._set_learning_rate(step)
                 value, was_corrected = self._step(step, index, factor, generator)
                 total += value
                 corrected += was_corrected
-        self._require_finite_parameters()
         validation = self._validate()
         record = EpochRecord(
             self.epoch,
@@ -197,6 +194,7 @@ class _Run:
         return self.network if self.average is None else self.average.module
 
     def finish(self) -> None:
+        self._require_finite_parameters()
         state = self.best if self.best is not None else self._result().state_dict()
         self.network.load_state_dict(state)
         self.network.eval()
@@ -213,11 +211,12 @@ class _Run:
         for name, parameter in self.network.named_parameters():
             if not bool(torch.isfinite(parameter).all()):
                 raise TrainingDiverged(
-                    f"parameter {name} is not finite after step {self.batches.steps} of epoch {self.epoch + 1}. Try a "
+                    f"parameter {name} is not finite after step {self.batches.steps} of epoch {self.epoch}. Try a "
                     f"smaller learning rate (now lr={self.training.lr:g})."
                 )
 
     def snapshot(self) -> Snapshot:
+        self._require_finite_parameters()
         parts: dict[str, dict[str, Tensor]] = {
             "network": dict(self.network.state_dict()),
             "optimizer": flatten_optimizer(self.optimizer),
@@ -280,7 +279,3 @@ def _restrict(weights: RowWeights, labels: Tensor, rows: Tensor) -> RowWeights:
         here = labels[rows] == value
         factor[here] = float((labels == value).sum()) / max(1, int(here.sum()))
     return weights.take(rows, factor)
-
-
-def _derive(seed: int, *path: int) -> int:
-    return int(np.random.SeedSequence([seed, *path]).generate_state(1, np.uint64)[0] >> 1)
