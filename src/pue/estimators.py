@@ -12,26 +12,14 @@ from typing import Any, Literal, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils import Tags, check_random_state, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from pue.backbones import InputSpec, build
-from pue.data import (
-    Features,
-    PUData,
-    Scenario,
-    as_matrix,
-    non_finite_columns,
-    require_prior,
-    require_propensity,
-    require_vector,
-    select,
-)
+from pue.conversion import as_device, as_features, as_label_array, as_propensity, as_pu_data, input_spec, to_numpy
+from pue.data import Features, PUData, Scenario, labeled_share, require_prior, select
 from pue.decisions import decide
 from pue.errors import InvalidInput, UnknownName
 from pue.losses import LOSSES, Loss, zero_one
@@ -98,12 +86,12 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
     >>> from pue import PUClassifier
     >>> rng = np.random.default_rng(0)
     >>> y = rng.random(2000) < 0.4
-    >>> X = rng.normal(size=(2000, 2)) + 2.5 * y[:, None]
-    >>> e = 1 / (1 + np.exp(1.5 - X[:, 1]))           # which positives get a label depends on X
+    >>> X = rng.normal(size=(2000, 2)) + 2 * y[:, None]
+    >>> e = np.clip(1 / (1 + np.exp(3 - 2 * X[:, 1])), 0.02, 1)  # which positives get a label depends on X
     >>> s = (y & (rng.random(2000) < e)).astype(int)
     >>> plain = PUClassifier(prior=0.4, random_state=0).fit(X, s)
     >>> corrected = PUClassifier(prior=0.4, random_state=0).fit(X, s, propensity=e)
-    >>> bool(np.mean(corrected.predict(X) == y) > np.mean(plain.predict(X) == y) > 0.9)
+    >>> bool(np.mean(corrected.predict(X) == y) > np.mean(plain.predict(X) == y) > 0.89)
     True
     """
 
@@ -178,35 +166,29 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         `propensity` holds known e(x) for the labeled rows, in order, or for all rows (entries of other rows are not
         read). `sample_weight` k means the same as the row standing there k times.
         """
-        x, labels = self._validate(X, y)
-        known = self._known_propensity(propensity, labels)
-        data, known = self._weighted(x, labels, known, sample_weight, X)
-        method = find_method(self.method)
+        data, known = self._read(X, y, propensity, sample_weight, reset=True)
+        method, training, device = find_method(self.method), self._training(data.n_rows), as_device(self.device)
         loss = self._loss(method.loss)
-        self._settings(1)  # wrong settings are an error before any work is done
+        checkpointing = None
+        if self.checkpoint_dir is not None:
+            checkpointing = Checkpointing(Path(self.checkpoint_dir), self.checkpoint_every)
         self.prior_ = self._prior(data)
         self._propensity_model: PropensityModel | None = None
         self.propensity_, self.propensity_report_ = None, None
         e = self._propensity(data, known)
         if e is not None:
-            clipped, self.propensity_report_ = process(e, floor=self.propensity_floor)
-            self.propensity_ = clipped.numpy()
-            e = clipped
-        weights = method.weigh(data, self.prior_, e)
+            e, self.propensity_report_ = process(e, floor=self.propensity_floor)
+            self.propensity_ = e.numpy()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        spec = self._input_spec(data)
-        network = build(self.backbone, spec, seed=seed)
-        checkpointing = None
-        if self.checkpoint_dir is not None:
-            checkpointing = Checkpointing(Path(self.checkpoint_dir), self.checkpoint_every)
+        network = build(self.backbone, input_spec(data, self.dtype), seed=seed)
         self.history_ = train(
             network,
             data,
-            weights,
+            method.weigh(data, self.prior_, e),
             method.risk(self.prior_, loss),
-            self._settings(data.n_rows),
+            training,
             seed=seed,
-            device=_device(self.device),
+            device=device,
             checkpointing=checkpointing,
             progress=self.progress,
         )
@@ -243,100 +225,38 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         else alike. If you do have the true classes, use `sklearn.metrics.accuracy_score(truth, clf.predict(X))`.
         """
         check_is_fitted(self)
-        x, labels = self._validate(X, y, reset=False)
-        known = self._known_propensity(propensity, labels)
-        data, known = self._weighted(x, labels, known, sample_weight, X)
+        data, known = self._read(X, y, propensity, sample_weight, reset=False)
         if known is None and self._propensity_model is not None:
             known, _ = process(self._propensity_model(select(data.x, data.labeled)), floor=self.propensity_floor)
-        # A fold may by chance hold a larger share of labeled rows than the prior allows.
-        prior = max(self.prior_, float(data.labeled.double().mean())) if self._single else self.prior_
+        prior = self.prior_
+        if data.scenario is Scenario.SINGLE_SAMPLE:  # a small fold may by chance hold more labeled rows than π allows
+            prior = max(prior, labeled_share(data.labels, data.sample_weight))
         weights = pu_weights(data, prior, known)
         return 1.0 - float(upu(zero_one)(score(self.network_, data.x).double(), weights))
 
-    @property
-    def _single(self) -> bool:
-        return Scenario.parse(self.scenario) is Scenario.SINGLE_SAMPLE
+    def _read(
+        self, X: Any, y: Any, propensity: Any, sample_weight: Any, *, reset: bool
+    ) -> tuple[PUData, Tensor | None]:
+        """Everything that came in, checked; the second value are known propensities of the labeled rows."""
+        x = self._features(X, reset=reset)
+        labels = as_label_array(y, x.shape[0])
+        known = None
+        if propensity is not None:
+            if self.propensity not in (None, "known"):
+                raise InvalidInput(
+                    f"propensity={self.propensity!r} estimates propensities, but known ones were passed too. Use "
+                    'propensity="known" or do not pass them.'
+                )
+            known = as_propensity(propensity, labels)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
+        return as_pu_data(x, labels, self.scenario, sample_weight, known)
 
     def _features(self, X: Any, *, reset: bool) -> Features:
-        """X as a tensor or CSR matrix: uint8 stays, other integers become float64; finite, or the columns are named."""
-        if isinstance(X, Tensor):
-            X = X.detach().cpu().numpy()
-        X = validate_data(
-            self, X, reset=reset, accept_sparse="csr", allow_nd=True, ensure_all_finite=False, dtype="numeric"
+        checked = validate_data(
+            self, to_numpy(X), reset=reset, accept_sparse="csr", allow_nd=True, ensure_all_finite=False, dtype="numeric"
         )
-        if sparse.issparse(X):
-            x: Features = X.astype(_float_type(X.dtype), copy=False)
-        else:
-            kept = X if X.dtype == np.uint8 else X.astype(_float_type(X.dtype), copy=False)
-            x = torch.from_numpy(np.require(kept, requirements=["C", "W"]))
-        bad = non_finite_columns(x)
-        if bad:
-            names = getattr(self, "feature_names_in_", None)
-            shown = ", ".join(str(column if names is None else names[column]) for column in bad[:5])
-            more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
-            raise InvalidInput(
-                f"X contains NaN or infinity in column(s) {shown}{more}. Impute or drop them, for example with "
-                "sklearn.impute.SimpleImputer in a Pipeline."
-            )
-        return x
-
-    def _validate(self, X: Any, s: Any, *, reset: bool = True) -> tuple[Features, NDArray[Any]]:
-        if s is None:
-            raise InvalidInput(
-                f"{type(self).__name__} requires y to be passed, but the target y is None. Pass the labels s."
-            )
-        x = self._features(X, reset=reset)
-        if isinstance(s, Tensor):
-            s = s.detach().cpu().numpy()
-        labels = column_or_1d(s, warn=True)
-        check_classification_targets(labels)
-        if labels.dtype.kind not in "biuf":
-            raise InvalidInput(
-                "labels must be 1 (labeled positive), 0 (unlabeled) or -1 (labeled negative); got values of type "
-                f"{labels.dtype}. Recode them, for example with (column == 'yes').astype(int)."
-            )
-        if type_of_target(labels) == "multiclass" and not set(np.unique(labels)) <= {-1, 0, 1}:
-            raise InvalidInput(
-                "Only binary classification is supported. The type of the target is multiclass. Labels must be 1 "
-                "(labeled positive), 0 (unlabeled) or -1 (labeled negative)."
-            )
-        if x.shape[0] != len(labels):
-            raise InvalidInput(f"X has {x.shape[0]} rows but s has {len(labels)}. Pass one label for every row.")
-        return x, labels
-
-    def _known_propensity(self, propensity: Any, labels: NDArray[Any]) -> Tensor | None:
-        """Known propensities as a vector over all rows, not a number where the row is not labeled."""
-        if propensity is None:
-            return None
-        if self.propensity not in (None, "known"):
-            raise InvalidInput(
-                f"propensity={self.propensity!r} estimates propensities, but fit was given known ones too. Use "
-                'propensity="known" or leave them out of fit.'
-            )
-        values = torch.as_tensor(np.asarray(propensity, dtype=np.float64))
-        require_vector("propensity", values)
-        labeled = torch.from_numpy(labels == 1)
-        if len(values) == len(labels):
-            values = values[labeled]
-        require_propensity(values, int(labeled.sum()))
-        full = torch.full((len(labels),), torch.nan, dtype=torch.float64)
-        full[labeled] = values
-        return full
-
-    def _weighted(
-        self, x: Features, labels: NDArray[Any], known: Tensor | None, sample_weight: Any, X: Any
-    ) -> tuple[PUData, Tensor | None]:
-        """The data without rows of weight zero, and the known propensities of its labeled rows."""
-        weight = None
-        if sample_weight is not None:
-            checked = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            weight = torch.from_numpy(np.array(checked))
-            kept = weight > 0
-            if not bool(kept.all()):
-                x, labels, weight = select(x, kept), labels[kept.numpy()], weight[kept]
-                known = None if known is None else known[kept]
-        data = PUData(x, torch.from_numpy(np.array(labels)), Scenario.parse(self.scenario), weight)
-        return data, None if known is None else known[data.labeled]
+        return as_features(checked, getattr(self, "feature_names_in_", None))
 
     def _prior(self, data: PUData) -> float:
         if self.prior == "estimate":
@@ -351,7 +271,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         if known is not None or self.propensity is None:
             return known
         if self.propensity == "known":
-            raise InvalidInput('propensity="known" needs the values: fit(X, s, propensity=e).')
+            raise InvalidInput('propensity="known" needs the values: fit(X, y, propensity=e).')
         estimator = self.propensity
         if isinstance(estimator, str):
             if estimator not in PROPENSITIES:
@@ -372,7 +292,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
             return LOSSES[self.loss]
         return self.loss
 
-    def _settings(self, n_rows: int) -> Training:
+    def _training(self, n_rows: int) -> Training:
         automatic = min(500, max(20, -(-1000 * self.batch_size // n_rows)))
         return Training(
             epochs=automatic if self.epochs == "auto" else self.epochs,
@@ -386,33 +306,3 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
             validation=self.validation,
             patience=self.patience,
         )
-
-    def _input_spec(self, data: PUData) -> InputSpec:
-        shape = tuple(data.x.shape[1:])
-        own = isinstance(data.x, Tensor) and data.x.dtype == torch.float64
-        own = own or (sparse.issparse(data.x) and data.x.dtype == np.float64)
-        dtypes = {"auto": torch.float64 if own else torch.float32, "float32": torch.float32, "float64": torch.float64}
-        if self.dtype not in dtypes:
-            raise UnknownName("dtype", self.dtype, dtypes)
-        dtype = dtypes[self.dtype]
-        if len(shape) > 1 or (isinstance(data.x, Tensor) and data.x.dtype == torch.uint8):
-            return InputSpec(shape, dtype=dtype)
-        weight = None if data.sample_weight is None else data.sample_weight.numpy()
-        scaler = StandardScaler(with_mean=not sparse.issparse(data.x)).fit(as_matrix(data.x), sample_weight=weight)
-        mean, variance = (torch.from_numpy(np.asarray(v, dtype=np.float64)) for v in (scaler.mean_, scaler.var_))
-        return InputSpec(shape, mean, variance.sqrt(), dtype)
-
-
-def _float_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
-    return np.float32 if dtype in (np.float16, np.float32) else np.float64
-
-
-def _device(name: str) -> torch.device:
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise UnknownName("device", name, ["cpu", "cuda", "mps"]) from None
-    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if not available.get(device.type, False):
-        raise InvalidInput(f'device "{name}" is not available on this machine. Use device="cpu".')
-    return device

@@ -1,0 +1,32 @@
+# Every target makes its own virtual environment on first use; a second run installs nothing.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: demo test check mutants bench clean
+
+demo: $(READY)  ## train on biased digits, print the table, write the plots
+	$(BIN)/python -m pue.demo
+
+test: check  ## style, types and all tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+mutants: $(READY)  ## break the code on purpose; every mutant must be killed
+	$(BIN)/python tests/mutants.py
+
+bench: $(READY)  ## speed and memory as ratios
+	$(BIN)/python benchmarks/run.py
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) demo_output

@@ -1,0 +1,139 @@
+"""From what users bring (NumPy, pandas, torch, SciPy-sparse) to what the library computes with, checked on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from torch import Tensor
+
+from pue.backbones import InputSpec
+from pue.data import (
+    Features,
+    PUData,
+    Scenario,
+    as_matrix,
+    non_finite_columns,
+    require_propensity,
+    require_vector,
+    select,
+)
+from pue.errors import InvalidInput, UnknownName
+
+
+def to_numpy(values: Any) -> Any:
+    """Tensors as arrays (no copy on the CPU), everything else as it is."""
+    return values.detach().cpu().numpy() if isinstance(values, Tensor) else values
+
+
+def as_features(X: Any, names: Sequence[str] | None = None) -> Features:
+    """A validated array or CSR matrix as features: uint8 stays, other integers become float64; finite, or an error
+    that names the columns.
+    """
+    if sparse.issparse(X):
+        x: Features = X.astype(_float_type(X.dtype), copy=False)
+    else:
+        kept = X if X.dtype == np.uint8 else X.astype(_float_type(X.dtype), copy=False)
+        x = torch.from_numpy(np.require(kept, requirements=["C", "W"]))
+    bad = non_finite_columns(x)
+    if bad:
+        shown = ", ".join(str(column if names is None else names[column]) for column in bad[:5])
+        more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
+        raise InvalidInput(
+            f"X contains NaN or infinity in column(s) {shown}{more}. Impute or drop them, for example with "
+            "sklearn.impute.SimpleImputer in a Pipeline."
+        )
+    return x
+
+
+def as_label_array(y: Any, n_rows: int) -> NDArray[Any]:
+    """PU labels as a numeric vector of the right length; which values they may hold is for `PUData` to say."""
+    if y is None:
+        raise InvalidInput("the estimator requires y to be passed, but the target y is None. Pass the PU labels.")
+    labels: NDArray[Any] = column_or_1d(to_numpy(y), warn=True)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise InvalidInput("Input y contains NaN or infinity. Labels are 1, 0 or -1; code missing labels as 0.")
+    check_classification_targets(labels)
+    if labels.dtype.kind not in "biuf":
+        raise InvalidInput(
+            "labels must be 1 (labeled positive), 0 (unlabeled) or -1 (labeled negative); got values of type "
+            f"{labels.dtype}. Recode them, for example with (column == 'yes').astype(int)."
+        )
+    found = np.unique(labels)
+    if len(found) > 2 and not np.isin(found, [-1, 0, 1]).all():
+        raise InvalidInput(
+            "Only binary classification is supported. The type of the target is multiclass. Labels must be 1 (labeled "
+            "positive), 0 (unlabeled) or -1 (labeled negative)."
+        )
+    if n_rows != len(labels):
+        raise InvalidInput(f"X has {n_rows} rows but y has {len(labels)}. Pass one label for every row.")
+    return labels
+
+
+def as_propensity(propensity: Any, labels: NDArray[Any]) -> Tensor:
+    """Known propensities, given for labeled rows or for all rows, as a vector over all rows (NaN off the labeled)."""
+    values = torch.as_tensor(np.asarray(to_numpy(propensity), dtype=np.float64))
+    require_vector("propensity", values)
+    labeled = torch.from_numpy(labels == 1)
+    if len(values) == len(labels):
+        values = values[labeled]
+    require_propensity(values, int(labeled.sum()))
+    full = torch.full((len(labels),), torch.nan, dtype=torch.float64)
+    full[labeled] = values
+    return full
+
+
+def as_pu_data(
+    x: Features,
+    labels: NDArray[Any],
+    scenario: str,
+    sample_weight: NDArray[np.float64] | None,
+    propensity: Tensor | None,
+) -> tuple[PUData, Tensor | None]:
+    """The data without rows of weight zero, and the known propensities of its labeled rows."""
+    weight = None
+    if sample_weight is not None:
+        weight = torch.from_numpy(np.array(sample_weight))
+        kept = weight > 0
+        x, labels, weight = select(x, kept), labels[kept.numpy()], weight[kept]
+        propensity = None if propensity is None else propensity[kept]
+    data = PUData(x, torch.from_numpy(np.array(labels)), Scenario.parse(scenario), weight)
+    return data, None if propensity is None else propensity[data.labeled]
+
+
+def input_spec(data: PUData, dtype: str) -> InputSpec:
+    """What a backbone must know: shape, precision and, for tables of numbers, mean and spread of every column."""
+    dtypes = {"float32": torch.float32, "float64": torch.float64}
+    if dtype not in {*dtypes, "auto"}:
+        raise UnknownName("dtype", dtype, [*dtypes, "auto"])
+    chosen = dtypes["float64" if "float64" in str(data.x.dtype) else "float32"] if dtype == "auto" else dtypes[dtype]
+    shape = tuple(data.x.shape[1:])
+    if len(shape) > 1 or data.x.dtype == torch.uint8:
+        return InputSpec(shape, dtype=chosen)
+    weight = None if data.sample_weight is None else data.sample_weight.numpy()
+    scaler = StandardScaler(with_mean=not sparse.issparse(data.x)).fit(as_matrix(data.x), sample_weight=weight)
+    mean, variance = (torch.from_numpy(np.asarray(v, dtype=np.float64)) for v in (scaler.mean_, scaler.var_))
+    return InputSpec(shape, mean, variance.sqrt(), chosen)
+
+
+def as_device(name: str) -> torch.device:
+    """The device of that name, or an error when this machine has none."""
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise UnknownName("device", name, ["cpu", "cuda", "mps"]) from None
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not available.get(device.type, False):
+        raise InvalidInput(f'device "{name}" is not available on this machine. Use device="cpu".')
+    return device
+
+
+def _float_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
+    return np.float32 if dtype in (np.float16, np.float32) else np.float64
