@@ -39,7 +39,8 @@ class Recoded(PUClassifier):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        return self.classes_[super().predict(X)]
+        called = super().predict(X)
+        return self.classes_[called]
 
     def score(self, X: Any, y: Any, **metadata: Any) -> float:
         return super().score(X, np.where(np.asarray(y) == self.classes_[1], 1, 0), **metadata)
@@ -72,5 +73,4 @@ def test_scikit_learn_check(estimator: PUClassifier, check: Any) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("estimator", "check"), checks(quick(Recoded), {}))
 def test_only_the_label_codes_stand_in_the_way(estimator: PUClassifier, check: Any) -> None:
-    if name(check) in EXEMPT:
-        check(estimator)
+    check(estimator)

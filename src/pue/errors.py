@@ -34,7 +34,7 @@ class UnknownName(InvalidInput):
     """
 
     def __init__(self, kind: str, name: object, available: Iterable[str]) -> None:
-        names = sorted(available)
+        names = sorted(str(choice) for choice in available)
         close = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.5)
         hint = f"Did you mean {close[0]!r}? " if close else ""
         super().__init__(f"unknown {kind} {name!r}. {hint}Available: {', '.join(names)}.")
