@@ -108,12 +108,14 @@ def as_pu_data(
     return data, None if propensity is None else propensity[data.labeled]
 
 
-def input_spec(data: PUData, dtype: str) -> InputSpec:
+def input_spec(data: PUData, dtype: str, device: torch.device) -> InputSpec:
     """What a backbone must know: shape, precision and, for tables of numbers, mean and spread of every column."""
     dtypes = {"float32": torch.float32, "float64": torch.float64}
     if dtype not in {*dtypes, "auto"}:
         raise UnknownName("dtype", dtype, [*dtypes, "auto"])
-    chosen = dtypes["float64" if "float64" in str(data.x.dtype) else "float32"] if dtype == "auto" else dtypes[dtype]
+    if dtype == "auto":  # Apple's GPUs know no float64
+        dtype = "float64" if "float64" in str(data.x.dtype) and device.type != "mps" else "float32"
+    chosen = dtypes[dtype]
     shape = tuple(data.x.shape[1:])
     if len(shape) > 1 or data.x.dtype == torch.uint8:
         return InputSpec(shape, dtype=chosen)

@@ -180,7 +180,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
             e, self.propensity_report_ = process(e, floor=self.propensity_floor)
             self.propensity_ = e.numpy()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        network = build(self.backbone, input_spec(data, self.dtype), seed=seed)
+        network = build(self.backbone, input_spec(data, self.dtype, device), seed=seed)
         self.history_ = train(
             network,
             data,

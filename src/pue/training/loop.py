@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from pue.data import Features, PUData, as_float, gather, select
+from pue.data import Features, PUData, as_float, gather
 from pue.errors import TrainingDiverged
 from pue.folds import content_folds
 from pue.randomness import derive, seeded
@@ -76,16 +76,14 @@ def train(
 
 
 @torch.no_grad()
-def score(network: nn.Module, x: Features, *, batch_size: int = 4096) -> Tensor:
-    """Scores of all rows in eval mode, batch by batch, on the CPU."""
+def score(network: nn.Module, x: Features, rows: Tensor | None = None) -> Tensor:
+    """Scores of all rows (or of some) in eval mode, on the CPU, in batches of at most 16 million numbers."""
     network.eval()
     like = next(network.parameters())
-    n = x.shape[0]
-    scores = torch.empty(n, dtype=like.dtype)
-    for start in range(0, n, batch_size):
-        rows = torch.arange(start, min(n, start + batch_size))
-        scores[start : start + len(rows)] = network(as_float(gather(x, rows).to(like.device), like.dtype)).cpu()
-    return scores
+    rows = torch.arange(x.shape[0]) if rows is None else rows
+    size = max(1, min(4096, 2**24 // max(1, math.prod(x.shape[1:]))))
+    parts = [network(as_float(gather(x, part).to(like.device), like.dtype)).cpu() for part in torch.split(rows, size)]
+    return torch.cat(parts) if parts else torch.empty(0, dtype=like.dtype)
 
 
 class _Run:
@@ -183,7 +181,7 @@ class _Run:
         if self.held_out is None or self.held_out_weights is None:
             return None
         result = self._result()
-        scores = score(result, select(self.x, self.held_out)).double()
+        scores = score(result, self.x, self.held_out).double()
         validation = float(upu()(scores, self.held_out_weights))
         if self.training.patience is not None and validation < self.best_validation:
             self.best_validation, self.best_epoch = validation, self.epoch

@@ -1,0 +1,214 @@
+"""Hand-made mutants: does the suite notice when the mathematics is wrong?  Run `python tests/mutants.py`.
+
+Each mutant replaces one piece of text in a copy of `src/pue` by a plausible mistake (a lost term, the wrong
+normaliser, a flipped sign) and runs the tests that should notice, against that copy. A mutant that survives is a
+missing test. The same tests must also pass on an unchanged copy: a test that always fails would kill everything.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "pue"
+AT_A_TIME = 2
+TIMEOUT = 300
+
+
+@dataclass(frozen=True)
+class Mutant:
+    file: str
+    old: str
+    new: str
+    breaks: str
+    test: str
+
+
+# Where a file has very many tests, only those that should notice are named.
+PUBN = "test_risks.py::test_pubn_equals_its_twin"
+COLUMN = "test_risks.py::test_refuses_a_column_of_scores"
+REDUCE = "test_risks.py::test_sums_over_two_halves_add_up_to_the_sums_over_the_whole"
+IMBALANCED = "test_risks.py::test_imbalanced_equals_its_twin"
+DIST_PU = "test_risks.py::test_dist_pu_equals_its_twin"
+EXPECTATION = "test_batches.py::test_the_sums_of_a_batch_have_those_of_the_sample_as_expectation"
+STANDARDIZED = "test_backbones.py::test_tables_are_standardised_inside_the_network"
+CONSTANT = "test_backbones.py::test_constant_features_are_harmless"
+
+
+MUTANTS = [
+    # losses
+    Mutant("losses.py", "return torch.sigmoid(-margin)", "return torch.sigmoid(margin)",
+           "sign of the margin", "test_losses.py"),
+    Mutant("losses.py", "torch.maximum(-margin, ((1 - margin) / 2).clamp(min=0))", "((1 - margin) / 2).clamp(min=0)",
+           "double hinge without its second slope", "test_losses.py"),
+    # weights
+    Mutant("weights.py",
+           "propensity, sample_weight)\n    return _against_background(prior * mass / mass.sum(), labels",
+           "propensity, sample_weight)\n    return _against_background(prior * mass / len(propensity), labels",
+           "PUe normalised by n_P, not by Σ 1/e", "test_weights.py"),
+    Mutant("weights.py", "[labeled] / propensity.double()", "[labeled] * propensity.double()",
+           "weights by the propensity, not by its inverse", "test_unbiasedness.py"),
+    Mutant("weights.py", "background(labels, scenario, sample_weight) - positive)",
+           "background(labels, scenario, sample_weight))",
+           "uPU that silently drops −π ℓ(−g)", "test_unbiasedness.py"),
+    Mutant("weights.py", "n = (_row_mass(labels, sample_weight) * population_rows(labels, scenario)).sum()",
+           "n = _row_mass(labels, sample_weight).sum()",
+           "IPW divides by all rows in case-control", "test_weights.py"),
+    Mutant("weights.py",
+           "mass = _row_mass(labels, sample_weight) * population_rows(labels, scenario)\n",
+           "mass = _row_mass(labels, sample_weight)\n",
+           "background with the labeled rows in case-control", "test_oracles.py"),
+    Mutant("weights.py", "labeled_region = sigma > eta", "labeled_region = sigma >= eta",
+           "PUbN's threshold on the wrong side", PUBN),
+    Mutant("weights.py", "weights.background * far", "weights.negative * far",
+           "PUbN's last term without the labeled rows", PUBN),
+    Mutant("weights.py", "negatives * (1 + odds)", "negatives * odds",
+           "PUbN forgets ℓ(−g) of the biased negatives", PUBN),
+    Mutant("weights.py", "return rho * mass / mass.sum()", "return rho * mass / chosen.sum()",
+           "PUbNe's negatives not normalised", "test_weights.py"),
+    Mutant("weights.py", "weights.negative - negatives", "weights.negative",
+           "PUbN's σ step without −ρ ℓ(−f)", "test_weights.py"),
+    Mutant("weights.py", "weights.sum().square() / weights.square().sum()", "1 / weights.square().sum()",
+           "Kish's size of weights that do not sum to one", "test_weights.py"),
+    Mutant("weights.py", "return sample_weight.double()", "return torch.ones(len(labels), dtype=torch.float64)",
+           "sample weights ignored", "test_weights.py"),
+    Mutant("weights.py", "tau * (1 - prior - rho) * (len", "tau * (1 - prior) * (len",
+           "PUbN's quantile without ρ", "test_weights.py"),
+    # corrections
+    Mutant("corrections.py", "ascent = -gamma * negative", "ascent = gamma * negative",
+           "nnPU descends where it should climb", "test_corrections.py"),
+    Mutant("corrections.py", "below = ascent + (positive - beta - ascent).detach()",
+           "below = positive - beta + ascent - ascent.detach()",
+           "R⁺ takes part in the step of ascent", "test_corrections.py"),
+    Mutant("corrections.py", "(positive - beta - ascent).detach()", "(positive - ascent).detach()",
+           "nnPU reports R⁺ instead of R⁺ − β", "test_corrections.py"),
+    Mutant("corrections.py", "torch.where(negative < -beta, below", "torch.where(negative < 0, below",
+           "nnPU's switch ignores β", "test_corrections.py"),
+    # risks
+    Mutant("risks.py", "weights.negative @ loss(-scores)", "weights.negative @ loss(scores)",
+           "negative part with the loss of positives", "test_oracles.py"),
+    Mutant("risks.py", "        require_vector(\"scores\", scores, len(weights.positive))\n        return torch.stack(",
+           "        return torch.stack(",
+           "scores (n, 1) accepted", COLUMN),
+    Mutant("risks.py", "self.combine(reduce(self.sums(scores, weights)))",
+           "reduce(self.combine(self.sums(scores, weights)))",
+           "corrects before it reduces", REDUCE),
+    Mutant("risks.py", "(1 - target) / (1 - prior)", "(1 - target)",
+           "ImbPU's negative part not rescaled", IMBALANCED),
+    Mutant("risks.py", "(sums[1] - prior).abs() / (2 * prior)", "(sums[1] - prior).abs() / prior",
+           "Dist-PU's balance of its two terms", "test_oracles.py"),
+    Mutant("risks.py", "weights.background @ probability", "weights.negative @ probability",
+           "Dist-PU's predicted share without w⁺", "test_oracles.py"),
+    Mutant("risks.py", "binary_entropy(scores.clamp(-10, 10))", "binary_entropy(scores)",
+           "Dist-PU's entropy of unclamped scores", DIST_PU),
+    # theory
+    Mutant("theory.py", "(n_positive - total) / total * unnormalized", "(n_positive / total) * unnormalized",
+           "normalisation identity", "test_theory.py"),
+    Mutant("theory.py", "n_positive if safe else total", "total if safe else n_positive",
+           "safe and printed bound exchanged", "test_theory.py"),
+    Mutant("theory.py", "(estimated - inverse) * (h.double() - mean)", "(estimated - inverse) * h.double()",
+           "estimation identity without μ_e", "test_theory.py"),
+    Mutant("theory.py", "propensity / estimate * (total / estimated_total)", "propensity / estimate",
+           "bias of normalised weights without the normalisers", "test_unbiasedness.py"),
+    # decisions and metrics
+    Mutant("decisions.py", "(scores >= threshold)", "(scores > threshold)",
+           "a score at the threshold is negative", "test_decisions.py"),
+    Mutant("decisions.py", "torch.where(last_of_ties, f1, -torch.inf).argmax()", "f1.argmax()",
+           "best F1 splits ties", "test_decisions.py"),
+    Mutant("decisions.py", "2 * hits / (hits[-1] + called)", "2 * hits / called",
+           "precision sold as F1", "test_decisions.py"),
+    Mutant("metrics.py", "roc_auc_score(truth, scores.numpy())", "roc_auc_score(truth, called)",
+           "hard AUC sold as AUC", "test_metrics.py"),
+    Mutant("metrics.py", "precision * recall + (1 - recall) * prior", "precision * recall",
+           "hard AP without its second term", "test_metrics.py"),
+    Mutant("metrics.py", "(flagged - hits) / (1 - share)", "(flagged - hits) / share",
+           "specificity over the positives", "test_metrics.py"),
+    # labeling and data
+    Mutant("labeling.py", "min(1.0, n_labeled * share / max(size, 1))", "share",
+           "class shares taken for propensities", "test_labeling.py"),
+    Mutant("labeling.py", "torch.cat([index, torch.arange(len(y))])",
+           "torch.cat([index, torch.tensor(sorted(set(range(len(y))) - set(index.tolist())))])",
+           "case-control without copies in U", "test_labeling.py"),
+    Mutant("labeling.py", "rng.random(len(positives)) < propensity", "rng.random(len(positives)) < frequency",
+           "labels are SCAR while the truth says biased", "test_labeling.py"),
+    Mutant("data.py", "return labels == 0\n\n\ndef select", "return labels != 1\n\n\ndef select",
+           "labeled negatives in case-control's background", "test_data.py"),
+    # batches and inputs
+    Mutant("training/batches.py", "torch.full((total,), len(rows) / size, ", "torch.full((total,), 1.0, ",
+           "labeled rows of a batch not rescaled", EXPECTATION),
+    Mutant("training/batches.py", "reach[-1] / (size * self._draw[chosen])", "reach[-1] / self._draw[chosen]",
+           "drawn rows counted once for each place", EXPECTATION),
+    Mutant("training/batches.py", "len(rows) / max(1, int(here.sum()))", "1.0",
+           "joint batches not rescaled", EXPECTATION),
+    Mutant("backbones/inputs.py", "return (x - self.mean) * self.inverse_std", "return x - self.mean",
+           "features not brought to one scale", STANDARDIZED),
+    Mutant("backbones/inputs.py", "torch.where(varies, 1 / std, 0.0)", "(1 / std)",
+           "constant features divided by zero", CONSTANT),
+]  # fmt: skip
+
+
+def mutate(folder: Path, change: Mutant | None) -> Path:
+    """A copy of the library with one change, or with none."""
+    copy = folder / "pue"
+    shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    if change is not None:
+        path = copy / change.file
+        text = path.read_text()
+        if text.count(change.old) != 1:
+            raise SystemExit(f"{change.file}: found {text.count(change.old)} times, not once: {change.old!r}")
+        path.write_text(text.replace(change.old, change.new))
+    return copy
+
+
+def run(tests: set[str], change: Mutant | None = None) -> tuple[int, str]:
+    """pytest's exit code and output on a mutated copy. tests/conftest.py refuses to run on any other copy."""
+    with tempfile.TemporaryDirectory(prefix="pue-mutant-") as folder:
+        copy = mutate(Path(folder), change)
+        environment = {**os.environ, "PYTHONPATH": folder, "PUE_MUTATED_FOLDER": str(copy), "OMP_NUM_THREADS": "1"}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # pytest would rewrite all of hypothesis on every run
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow"]
+        command += [str(ROOT / "tests" / test) for test in sorted(tests)]
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=TIMEOUT)
+        return done.returncode, done.stdout + done.stderr
+
+
+def verdict(change: Mutant) -> str:
+    """Killed: a test failed. Any other way to end, such as a mutant that cannot be imported, proves nothing."""
+    code, output = run({change.test}, change)
+    if code == 1:
+        return "killed"
+    return "SURVIVED" if code == 0 else f"BROKEN (pytest exit code {code})\n{output[-2000:]}"
+
+
+def main() -> int:
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        for number, change in enumerate(MUTANTS):  # every text must be found before anything is run
+            mutate(Path(folder) / str(number), change)
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        baseline = pool.submit(run, {change.test for change in MUTANTS})
+        verdicts = pool.map(verdict, MUTANTS)
+        results = []
+        for change, result in zip(MUTANTS, verdicts, strict=True):
+            results.append(result)
+            print(f"{result:<9} {change.file:<20} {change.breaks:<52} {change.test.partition('::')[0]}", flush=True)
+        code, output = baseline.result()
+    if code != 0:
+        print(f"the tests do not pass on the unchanged library, so nothing above counts:\n{output[-3000:]}")
+        return 1
+    killed = results.count("killed")
+    print(f"{time.monotonic() - start:.0f} s on {AT_A_TIME} processes")
+    print(f"{killed} killed, {len(MUTANTS) - killed} survived")
+    return int(killed < len(MUTANTS))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
