@@ -153,6 +153,15 @@ def test_tables_are_standardised_inside_the_network() -> None:
     assert torch.equal(z, torch.tensor([[-1.0, -1.0], [1.0, 1.0]]))
 
 
+@pytest.mark.parametrize(
+    ("mean", "std", "unit"), [(123_456.789, 1e-11, 0.0), (0.0, 0.0, 0.0), (1.0, 1e-6, 1.0), (0.0, 1e-12, 1.0)]
+)
+def test_a_spread_of_rounding_noise_is_none_and_a_small_one_is_one(mean: float, std: float, unit: float) -> None:
+    center, spread, x = (torch.tensor([number], dtype=torch.float64) for number in (mean, std, mean + std))
+    layer = Standardize(InputSpec((1,), center, spread, torch.float64))
+    assert layer(x[None]).item() == pytest.approx(unit, abs=1e-3)
+
+
 @pytest.mark.parametrize("value", [0.0, 1e-12, 0.1, 123_456.789, 1e12])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_constant_features_are_harmless(value: float, dtype: type) -> None:
@@ -206,6 +215,7 @@ def test_building_leaves_the_global_generator_alone(name: str) -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
+# Bug when written: the trial pass of `build` ran outside `seeded`.
 def test_the_trial_pass_of_a_network_that_is_random_in_eval_mode_leaves_the_global_generator_alone() -> None:
     class Noisy(nn.Linear):
         """Monte Carlo dropout: works in eval mode too."""
@@ -289,6 +299,7 @@ def test_an_unknown_name_is_refused_with_a_suggestion() -> None:
         build("resnet-50", InputSpec((3, 32, 32)), seed=0)
 
 
+# Bug when written: ":tiny" raised ValueError, "Empty module name".
 @pytest.mark.parametrize("path", ["no_such_package.nets:tiny", "math:no_such_factory", ":tiny", "math:"])
 def test_what_cannot_be_imported_is_refused_with_a_remedy(path: str) -> None:
     with pytest.raises(InvalidInput, match=r"cannot import the backbone '.*'package\.module:factory' and check"):

@@ -238,9 +238,10 @@ def test_there_is_no_pickle_in_the_folder(tmp_path: Path) -> None:
 
 
 def test_leftovers_of_a_crash_are_removed(tmp_path: Path) -> None:
-    leftover = tmp_path / ".epoch-00004.partial"
-    leftover.mkdir()
-    (leftover / "state.json").write_text("{")
+    # Also one of an epoch that this run will never write.
+    for name in (".epoch-00004.partial", ".epoch-00099.partial"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "state.json").write_text("{")
     finished(tmp_path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["epoch-00006"]
 
@@ -279,6 +280,7 @@ def test_a_crash_while_writing_leaves_the_older_checkpoint(
     assert [entry.name for entry in tmp_path.iterdir()] == ["epoch-00006"]
 
 
+# Bug when written: save removed the complete folder before it renamed the new one.
 @pytest.mark.parametrize("resumed", [False, True])
 def test_a_crash_while_ctrl_c_is_handled_leaves_the_checkpoint(
     resumed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -341,6 +343,7 @@ OTHERS: dict[str, Callable[[], dict[str, object]]] = {
     "rows": lambda: {"data": table(72)},
     "network": lambda: {"width": 9},
     "terms": lambda: {"risk": dist_pu(0.5)},
+    # Bug when written: the fingerprint knew only the names of the terms.
     # The parts of a risk have the same names whatever the loss and the correction; another method is another run.
     "correction": lambda: {"risk": upu()},
     "loss": lambda: {"risk": nnpu(logistic)},
@@ -364,6 +367,7 @@ def test_a_refused_checkpoint_is_left_alone(tmp_path: Path) -> None:
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
 
 
+# Bug when written: the fitted uPU network was returned as nnPU's.
 def test_a_classifier_does_not_take_the_network_of_another_method_for_its_own(tmp_path: Path) -> None:
     data = table()
     options = {"prior": 0.5, "scenario": "case_control", "epochs": 2, "checkpoint_dir": tmp_path, "random_state": 0}
@@ -372,6 +376,7 @@ def test_a_classifier_does_not_take_the_network_of_another_method_for_its_own(tm
         PUClassifier("nnpu", **options).fit(data.x, data.labels)
 
 
+# Bug when written: TypeError, "int64 is not JSON serializable".
 def test_settings_out_of_a_numpy_grid_can_be_checkpointed(tmp_path: Path) -> None:
     # GridSearchCV over np.arange or np.logspace passes NumPy scalars, which JSON does not know.
     training = replace(PLAIN, epochs=np.int64(2), lr=np.float32(0.01), batching=Batching(np.int64(16)))
@@ -417,6 +422,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "noise for tensors": lambda folder: (folder / "state.safetensors").write_bytes(b"\x07" * 400),
     "no epoch": damage_json(lambda document: document.pop("epoch")),
     "no fingerprint": damage_json(lambda document: document.pop("fingerprint")),
+    # Bug when written: these three raised KeyError, KeyError and RuntimeError.
     "no format": damage_json(lambda document: document.pop("format")),
     "no history": damage_json(lambda document: document["record"].pop("history")),
     "a tensor short": drop_a_tensor,

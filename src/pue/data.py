@@ -64,6 +64,11 @@ class PUData:
             )
         if self.sample_weight is not None:
             require_sample_weight(self.sample_weight, self.n_rows)
+            for kind, rows in (("labeled", self.labeled), ("unlabeled", self.unlabeled)):
+                if not self.sample_weight[rows].sum() > 0:
+                    raise InvalidInput(
+                        f"all {kind} rows have sample_weight 0: one class of labels is left. Give some of them weight."
+                    )
 
     @property
     def n_rows(self) -> int:
@@ -143,7 +148,12 @@ def as_labels(labels: Any) -> Tensor:
     >>> as_labels([True, False, False])
     tensor([1, 0, 0], dtype=torch.int8)
     """
-    values = torch.as_tensor(labels)
+    try:
+        values = torch.as_tensor(labels)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            "labels must be the numbers 1, 0 and -1. Recode them, for example with (column == 'yes').astype(int)."
+        ) from error
     require_vector("labels", values)
     found = torch.unique(values).tolist()
     strange = [value for value in found if value not in (1, 0, -1)]
@@ -165,7 +175,7 @@ def as_labels(labels: Any) -> Tensor:
             "every row is labeled positive: the labels hold only one class. PU learning needs unlabeled rows too; "
             "mark them with 0."
         )
-    return values.to(torch.int8)
+    return values.to(torch.int8, copy=True)
 
 
 def require_vector(name: str, values: Tensor, length: int | None = None) -> None:

@@ -45,7 +45,7 @@ def budget(scores: Tensor, k: int) -> float:
     >>> budget(torch.tensor([0.1, 0.9, 0.5]), 2)
     0.5
     """
-    require_vector("scores", scores)
+    _require_scores(scores)
     if not 1 <= k <= len(scores):
         raise InvalidInput(f"k must lie between 1 and the number of rows, {len(scores)}; got {k}.")
     return float(torch.topk(scores.double(), k).values[-1])
@@ -62,6 +62,7 @@ def best_f1(scores: Tensor, weights: RowWeights) -> float:
     2.0
     """
     require_vector("scores", scores, len(weights.positive))
+    _require_scores(scores)
     ordered, order = scores.double().sort(descending=True)
     hits = weights.positive[order].double().cumsum(0)
     called = weights.background[order].double().cumsum(0)
@@ -69,3 +70,9 @@ def best_f1(scores: Tensor, weights: RowWeights) -> float:
     # A threshold takes all rows of the same score: only the last of a run of ties is a real choice.
     last_of_ties = torch.cat([ordered[1:] != ordered[:-1], torch.ones(1, dtype=torch.bool)])
     return float(ordered[torch.where(last_of_ties, f1, -torch.inf).argmax()])
+
+
+def _require_scores(scores: Tensor) -> None:
+    require_vector("scores", scores)
+    if len(scores) == 0 or not bool(torch.isfinite(scores).all()):
+        raise InvalidInput("scores must be finite, and there must be some. Check the model and its inputs.")

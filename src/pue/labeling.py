@@ -38,6 +38,7 @@ def scar(
     (2, tensor([0.5000, 0.5000, 0.5000, 0.5000,    nan,    nan], dtype=torch.float64))
     """
     positives = _positives(y)
+    _require_rows(x, len(y))
     _require_count(n_labeled, len(positives))
     propensity = _on_positives(y, np.full(len(positives), n_labeled / len(positives)))
     return _hide(x, y, rng.choice(positives, n_labeled, replace=False), propensity, scenario)
@@ -56,7 +57,8 @@ def class_mix(
     """The paper's bias: a share `mix[c]` of the labels goes to class c, and the classes in `mix` are the positives.
 
     `counts="multinomial"` draws the number of labels of each class, `"exact"` rounds n_P·p_c (largest remainders).
-    The propensity of class c with N_c members is e_c = n_P p_c / N_c: the printed vectors are shares, not propensities.
+    The propensity of class c with N_c members is e_c = n_P p_c / N_c (the count over N_c where counts are exact): the
+    printed vectors are shares, not propensities.
 
     >>> data, truth = class_mix(torch.zeros(8, 1), torch.tensor([0, 0, 0, 0, 2, 2, 1, 1]), mix={0: 0.75, 2: 0.25},
     ...                         n_labeled=4, counts="exact", rng=np.random.default_rng(0))
@@ -64,11 +66,13 @@ def class_mix(
     (12, [1, 1, 1, 1, 0], [0, 0, 0, 2], [0.75, 0.5])
     """
     require_vector("classes", classes)
+    _require_rows(x, len(classes))
     names, shares = list(mix), np.array(list(mix.values()), dtype=float)
     if (shares < 0).any() or not np.isclose(shares.sum(), 1):
         raise InvalidInput(f"mix must hold shares that sum to 1; got {dict(mix)}, sum {shares.sum():g}.")
     members = {name: np.flatnonzero(classes.numpy() == name) for name in names}
     sizes = np.array([len(members[name]) for name in names])
+    _require_count(n_labeled, int(sizes.sum()))
     if counts == "exact":
         wanted = _largest_remainders(n_labeled, shares)
     elif counts == "multinomial":
@@ -86,8 +90,9 @@ def class_mix(
     )
     y = torch.isin(classes, torch.tensor(names)).long()
     propensity = np.full(len(classes), np.nan)
-    for name, share, size in zip(names, shares, sizes, strict=True):
-        propensity[members[name]] = min(1.0, n_labeled * share / max(size, 1))
+    expected = wanted if counts == "exact" else n_labeled * shares
+    for name, number, size in zip(names, expected, sizes, strict=True):
+        propensity[members[name]] = min(1.0, number / max(size, 1))
     return _hide(x, y, chosen, torch.from_numpy(propensity), scenario, classes)
 
 
@@ -115,7 +120,17 @@ def feature_sar(
     if not 0 < frequency < 1:
         raise InvalidInput(f"frequency must lie in (0, 1); got {frequency}. It is the share of positives to label.")
     positives = _positives(y)
+    _require_rows(x, len(y))
+    width = x.flatten(1).shape[1]
+    if not features or not all(-width <= feature < width for feature in features):
+        raise InvalidInput(f"features must be column numbers below {width}; got {list(features)}.")
+    if np.ndim(strength) and np.shape(strength) != (len(features),):
+        raise InvalidInput(
+            f"strength must be one number or one for each of the {len(features)} features; got {strength}."
+        )
     columns = x.flatten(1)[:, list(features)].double().numpy()
+    if not np.isfinite(columns).all():
+        raise InvalidInput(f"features {list(features)} hold NaN or infinity. Impute them first.")
     spread = columns.std(axis=0)
     if (spread == 0).any():
         constant = [feature for feature, width in zip(features, spread, strict=True) if width == 0]
@@ -161,6 +176,11 @@ def _on_positives(y: Tensor, values: np.ndarray) -> Tensor:
     propensity = torch.full((len(y),), torch.nan, dtype=torch.float64)
     propensity[y == 1] = torch.from_numpy(values)
     return propensity
+
+
+def _require_rows(x: Tensor, n_rows: int) -> None:
+    if x.shape[0] != n_rows:
+        raise InvalidInput(f"x has {x.shape[0]} rows but there are classes for {n_rows}. Pass one class for every row.")
 
 
 def _require_count(n_labeled: int, n_positive: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import numpy as np
+import torch
 from sklearn.metrics import average_precision_score, roc_auc_score
 from torch import Tensor
 
@@ -43,13 +44,17 @@ def evaluate(y: Tensor, scores: Tensor, *, threshold: float = ZERO) -> Metrics:
 
     Precision, recall and F1 are 0 where they are 0/0.
 
-    >>> import torch
     >>> m = evaluate(torch.tensor([1, 1, 0, 0]), torch.tensor([2.0, -0.5, 0.5, -1.0]))
     >>> m.accuracy, m.precision, m.recall, m.auc, m.auc_hard
     (0.5, 0.5, 0.5, 0.75, 0.5)
     """
     require_vector("y", y)
     require_vector("scores", scores, len(y))
+    scores, y = scores.detach().cpu(), y.cpu()
+    if not bool(torch.isin(y, torch.tensor([1, 0, -1], dtype=y.dtype)).all()):
+        raise InvalidInput("y must hold true classes: 1 for positive, 0 or -1 for negative.")
+    if not bool(torch.isfinite(scores).all()):
+        raise InvalidInput("scores hold NaN or infinity. Check the model and its inputs.")
     truth = (y == 1).numpy()
     if truth.all() or not truth.any():
         raise InvalidInput("metrics with truth need rows of both classes in y; found one class only.")

@@ -10,6 +10,7 @@ import math
 
 from torch import Tensor
 
+from pue.data import require_vector
 from pue.errors import InvalidInput
 
 
@@ -37,6 +38,8 @@ def common_pu_bound(
     >>> round(common_pu_bound(2_500, 60_000, 0.5), 4)
     0.9654
     """
+    if not 0 < prior < 1:
+        raise InvalidInput(f"prior must lie in (0, 1); got {prior}.")
     comparison = 2 * prior * loss_max * n_unlabeled / (n_unlabeled + n_labeled)
     return comparison + ipw_bound(n_labeled + n_unlabeled, loss_max=loss_max, eta=eta)
 
@@ -51,6 +54,7 @@ def weighting_gap_bound(weights: Tensor, other: Tensor, prior: float, *, h_max: 
     >>> round(weighting_gap_bound(torch.tensor([1.0, 3.0]), torch.tensor([1.0, 1.0]), 0.4), 12)
     0.2
     """
+    _require_same_rows(weights=weights, other=other)
     distance = (weights.double() / weights.double().sum() - other.double() / other.double().sum()).abs().sum()
     return prior * h_max * float(distance)
 
@@ -60,6 +64,7 @@ def normalization_gap(propensity: Tensor, h: Tensor, n_positive: float) -> float
 
     μ_e = Σ r h / W is PUe's normalised correction, μ_N = Σ r h / N_P the unnormalised one.
     """
+    _require_same_rows(propensity=propensity, h=h)
     inverse = 1 / propensity.double()
     total = inverse.sum()
     unnormalized = (inverse * h.double()).sum() / n_positive
@@ -72,12 +77,14 @@ def normalization_bound(propensity: Tensor, n_positive: float, *, loss_max: floa
     Safe: 2 L_max |W − N_P| / N_P, which always holds. As printed: 2 L_max |W − N_P| / W, which needs |μ_N| ≤ 2 L_max;
     that is true in expectation but not for every sample (when W > N_P it can fail).
     """
+    _require_same_rows(propensity=propensity)
     total = float((1 / propensity.double()).sum())
     return 2 * loss_max * abs(total - n_positive) / (n_positive if safe else total)
 
 
 def estimation_gap(propensity: Tensor, estimate: Tensor, h: Tensor) -> float:
     """μ̂ − μ_e = Σ Δ (h − μ_e) / Ŵ, exactly, with Δ = 1/ê − 1/e: what estimated propensities change."""
+    _require_same_rows(propensity=propensity, estimate=estimate, h=h)
     inverse, estimated = 1 / propensity.double(), 1 / estimate.double()
     mean = (inverse * h.double()).sum() / inverse.sum()
     return float(((estimated - inverse) * (h.double() - mean)).sum() / estimated.sum())
@@ -87,6 +94,7 @@ def estimation_bound(
     propensity: Tensor, estimate: Tensor, *, loss_max: float = 1.0, non_negative_loss: bool = False
 ) -> float:
     """|μ̂ − μ_e| ≤ 4 L_max Σ|Δ| / Ŵ. For a non-negative loss |h| ≤ L_max, and the factor is 2."""
+    _require_same_rows(propensity=propensity, estimate=estimate)
     inverse, estimated = 1 / propensity.double(), 1 / estimate.double()
     factor = 2 if non_negative_loss else 4
     return factor * loss_max * float((estimated - inverse).abs().sum() / estimated.sum())
@@ -102,6 +110,7 @@ def estimation_bias(propensity: Tensor, estimate: Tensor, h: Tensor, n: int, *, 
     Caveats: the expression treats W as fixed, so it is the bias of the normalised estimator only to first order; with
     W = Ŵ it reduces to Bekker's (1/n) Σ (1 − e/ê) h. The sign is that of true minus expected estimate.
     """
+    _require_same_rows(propensity=propensity, estimate=estimate, h=h)
     propensity, estimate = propensity.double(), estimate.double()
     if labeled is None:
         total, estimated_total = float(len(propensity)), float((propensity / estimate).sum())
@@ -116,6 +125,7 @@ def weight_error_bound(propensity: Tensor, ratio: float, n: int) -> Tensor:
     """If βe ≤ ê ≤ e, then |1/(nê) − 1/(ne)| ≤ (1/β − 1) / (ne), row by row; `ratio` is β."""
     if not 0 < ratio <= 1:
         raise InvalidInput(f"ratio must lie in (0, 1]; got {ratio}.")
+    _require_same_rows(propensity=propensity)
     return (1 / ratio - 1) / (n * propensity.double())
 
 
@@ -132,3 +142,9 @@ def error_ratio_interval(half: float, *, lower: float, middle: float) -> tuple[f
     if not 0 < lower < middle < 1:
         raise InvalidInput(f"needs 0 < lower < middle < 1; got lower={lower}, middle={middle}.")
     return half * (1 + 1 / middle), half * (1 / middle + 1 / lower)
+
+
+def _require_same_rows(**vectors: Tensor) -> None:
+    length = len(next(iter(vectors.values())))
+    for name, values in vectors.items():
+        require_vector(name, values, length)

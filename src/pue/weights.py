@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pue.data import Scenario, population_rows, require_prior, require_propensity, require_vector
+from pue.data import Scenario, population_rows, require_prior, require_propensity, require_sample_weight, require_vector
 from pue.errors import InvalidInput
 
 
@@ -48,8 +48,7 @@ def background(labels: Tensor, scenario: Scenario, sample_weight: Tensor | None 
     >>> background(torch.tensor([1, 0, 0]), Scenario.CASE_CONTROL)
     tensor([0.0000, 0.5000, 0.5000], dtype=torch.float64)
     """
-    mass = _row_mass(labels, sample_weight) * population_rows(labels, scenario)
-    return mass / mass.sum()
+    return _normalized(_row_mass(labels, sample_weight) * population_rows(labels, scenario), "population")
 
 
 def uniform(
@@ -62,7 +61,7 @@ def uniform(
     """w⁺ = π / n_P on each labeled row: uPU and nnPU, which assume SCAR."""
     require_prior(prior, labels, scenario, sample_weight)
     mass = _row_mass(labels, sample_weight) * (labels == 1)
-    return _against_background(prior * mass / mass.sum(), labels, scenario, sample_weight)
+    return _against_background(prior * _normalized(mass, "labeled"), labels, scenario, sample_weight)
 
 
 def normalized_inverse_propensity(
@@ -83,7 +82,7 @@ def normalized_inverse_propensity(
     """
     require_prior(prior, labels, scenario, sample_weight)
     mass = _inverse(labels, propensity, sample_weight)
-    return _against_background(prior * mass / mass.sum(), labels, scenario, sample_weight)
+    return _against_background(prior * _normalized(mass, "labeled"), labels, scenario, sample_weight)
 
 
 def inverse_propensity(
@@ -118,8 +117,7 @@ def supervised(y: Tensor, sample_weight: Tensor | None = None) -> RowWeights:
     >>> supervised(torch.tensor([1, 0])).positive
     tensor([0.5000, 0.0000], dtype=torch.float64)
     """
-    mass = _row_mass(y, sample_weight)
-    mass = mass / mass.sum()
+    mass = _normalized(_row_mass(y, sample_weight), "given")
     return RowWeights(mass * (y == 1), mass * (y != 1))
 
 
@@ -140,7 +138,7 @@ def biased_negatives(
     if propensity is not None:
         require_propensity(propensity, int(chosen.sum()))
         mass[chosen] /= propensity.to(mass)
-    return rho * mass / mass.sum()
+    return rho * _normalized(mass, "labeled negative")
 
 
 def pubn_region(weights: RowWeights, negatives: Tensor | None = None) -> RowWeights:
@@ -162,6 +160,8 @@ def pubn(weights: RowWeights, sigma: Tensor, *, eta: float, negatives: Tensor | 
     them this is PUbN\\N. With propensity weights inside `weights` and `negatives` it is PUbNe.
     """
     require_vector("sigma", sigma, len(weights.positive))
+    if not 0 <= eta <= 1:
+        raise InvalidInput(f"eta must lie in [0, 1]; got {eta}. pubn_threshold gives one.")
     if not bool(((sigma >= 0) & (sigma <= 1)).all()):
         raise InvalidInput("sigma must hold probabilities in [0, 1]. Pass the scores through a sigmoid.")
     sigma = sigma.to(weights.positive)
@@ -175,7 +175,7 @@ def pubn(weights: RowWeights, sigma: Tensor, *, eta: float, negatives: Tensor | 
 
 
 def pubn_threshold(sigma: Tensor, *, prior: float, rho: float = 0.0, tau: float = 0.9) -> float:
-    """η: the τ(1 − π − ρ) quantile of σ on rows drawn from p(x).
+    """η: the τ(1 − π − ρ) quantile of σ on rows drawn from p(x), interpolated (the authors' code takes whole percents).
 
     >>> pubn_threshold(torch.arange(5.0), prior=0.5, tau=0.5)
     1.0
@@ -183,6 +183,8 @@ def pubn_threshold(sigma: Tensor, *, prior: float, rho: float = 0.0, tau: float 
     if not (0 < tau <= 1 and prior > 0 and rho >= 0 and prior + rho < 1):
         raise InvalidInput(f"tau must lie in (0, 1] and prior + rho below 1; got tau={tau}, prior={prior}, rho={rho}.")
     require_vector("sigma", sigma)
+    if len(sigma) == 0:
+        raise InvalidInput("sigma is empty. Pass the values of rows drawn from p(x).")
     ordered = sigma.double().sort().values
     # torch.quantile refuses more than 2²⁴ values; linear interpolation by hand does not.
     position = tau * (1 - prior - rho) * (len(ordered) - 1)
@@ -202,9 +204,18 @@ def effective_sample_size(weights: Tensor) -> float:
 
 
 def _row_mass(labels: Tensor, sample_weight: Tensor | None) -> Tensor:
+    require_vector("labels", labels)
     if sample_weight is None:
         return torch.ones(len(labels), dtype=torch.float64)
+    require_sample_weight(sample_weight, len(labels))
     return sample_weight.double()
+
+
+def _normalized(mass: Tensor, rows: str) -> Tensor:
+    total = mass.sum()
+    if not total > 0:
+        raise InvalidInput(f"the {rows} rows have no weight at all: there are none, or all have sample_weight 0.")
+    return mass / total
 
 
 def _inverse(labels: Tensor, propensity: Tensor, sample_weight: Tensor | None) -> Tensor:

@@ -1,7 +1,8 @@
 """Mini-batches as index lookups. Each row of a batch comes with a *factor*: how many rows of the sample it stands for.
 
 A row drawn with probability p into b places gets the factor 1 / (b p), so the weighted sums of a batch have the sums
-over the whole sample as their expectation, whichever way the rows were drawn.
+over the whole sample as their expectation. (In joint batches that holds given at least one row of each kind: a batch
+without a labeled row loses its positive part, as in the reference codes.)
 """
 
 from __future__ import annotations
