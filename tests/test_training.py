@@ -522,9 +522,22 @@ def test_held_out_rows_of_a_sparse_table_give_the_risk_of_those_rows() -> None:
     assert record.validation == pytest.approx(held_out_risk(spy, data), abs=1e-12)
 
 
-def test_scores_do_not_depend_on_the_batch_they_are_computed_in() -> None:
-    module, x = network(3, nn.BatchNorm1d(8), nn.Dropout(0.5)), table().x
-    torch.testing.assert_close(score(module, x, batch_size=7), score(module, x), rtol=1e-12, atol=1e-14)
+def test_the_score_of_a_row_does_not_depend_on_which_rows_are_scored() -> None:
+    # 5,000 rows are more than one batch; batch norm and dropout are in eval mode, although the network was training.
+    module, x = network(3, nn.BatchNorm1d(8), nn.Dropout(0.5)).train(), table(5000).x
+    rows = torch.tensor([4999, 0, 17, 4096])
+    torch.testing.assert_close(score(module, x, rows), score(module, x)[rows], rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(score(module, x[rows]), score(module, x)[rows], rtol=1e-12, atol=1e-14)
+
+
+def test_wide_rows_are_scored_in_small_batches() -> None:
+    sizes = []
+    module = nn.Sequential(nn.Linear(2**13, 1), nn.Flatten(0))
+    module.register_forward_pre_hook(lambda hooked, inputs: sizes.append(inputs[0].numel()))
+    scores = score(module, torch.zeros(1, 2**13).expand(2100, 2**13))  # no more memory than one row before the batches
+    assert scores.shape == (2100,)
+    assert max(sizes) <= 2**24
+    assert len(sizes) == 2
 
 
 def test_mixup_trains_on_tables_and_keeps_the_mass() -> None:

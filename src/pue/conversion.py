@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import column_or_1d
+from sklearn.utils import column_or_1d, gen_batches
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
@@ -119,8 +119,10 @@ def input_spec(data: PUData, dtype: str, device: torch.device) -> InputSpec:
     shape = tuple(data.x.shape[1:])
     if len(shape) > 1 or data.x.dtype == torch.uint8:
         return InputSpec(shape, dtype=chosen)
-    weight = None if data.sample_weight is None else data.sample_weight.numpy()
-    scaler = StandardScaler(with_mean=not sparse.issparse(data.x)).fit(as_matrix(data.x), sample_weight=weight)
+    scaler = StandardScaler(with_mean=not sparse.issparse(data.x))
+    for rows in gen_batches(data.n_rows, 8192):  # piece by piece: the whole table at once takes twice its own size
+        weight = None if data.sample_weight is None else data.sample_weight[rows].numpy()
+        scaler.partial_fit(as_matrix(data.x[rows]), sample_weight=weight)
     mean, variance = (torch.from_numpy(np.asarray(v, dtype=np.float64)) for v in (scaler.mean_, scaler.var_))
     return InputSpec(shape, mean, variance.sqrt(), chosen)
 

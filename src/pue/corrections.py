@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
 from torch import Tensor
 
 from pue.errors import InvalidInput
@@ -19,6 +18,7 @@ Correction = Callable[[Tensor, Tensor], Tensor]
 def unbiased(positive: Tensor, negative: Tensor) -> Tensor:
     """R⁺ + R⁻: uPU. Nothing is corrected.
 
+    >>> import torch
     >>> unbiased(torch.tensor(0.25), torch.tensor(-0.5))
     tensor(-0.2500)
     """
@@ -31,6 +31,7 @@ def non_negative(beta: float = 0.0, gamma: float = 1.0) -> Correction:
     While R⁻ ≥ −β: R⁺ + R⁻. Below, the *value* is R⁺ − β and the *gradient* is that of −γR⁻: a step of ascent on the
     negative part alone, R⁺ takes no part in it.
 
+    >>> import torch
     >>> r = torch.tensor([0.25, -0.5], requires_grad=True)
     >>> risk = non_negative()(r[0], r[1])
     >>> risk.backward()
@@ -43,9 +44,10 @@ def non_negative(beta: float = 0.0, gamma: float = 1.0) -> Correction:
         raise InvalidInput(f"gamma must lie in [0, 1]; got {gamma}. nnPU's default is 1.")
 
     def correct(positive: Tensor, negative: Tensor) -> Tensor:
+        if not negative < -beta:  # a branch, not torch.where: only the side that counts is computed
+            return positive + negative
         ascent = -gamma * negative
-        below = ascent + (positive - beta - ascent).detach()
-        return torch.where(negative < -beta, below, positive + negative)
+        return ascent + (positive - beta - ascent).detach()
 
     return correct
 
@@ -53,6 +55,7 @@ def non_negative(beta: float = 0.0, gamma: float = 1.0) -> Correction:
 def clamp(positive: Tensor, negative: Tensor) -> Tensor:
     """R⁺ + max(0, R⁻): the simplified nnPU; below zero R⁻ gets no gradient, R⁺ keeps its own.
 
+    >>> import torch
     >>> clamp(torch.tensor(0.25), torch.tensor(-0.5))
     tensor(0.2500)
     """
@@ -62,6 +65,7 @@ def clamp(positive: Tensor, negative: Tensor) -> Tensor:
 def absolute(positive: Tensor, negative: Tensor) -> Tensor:
     """R⁺ + |R⁻| (the absolute correction of Lu et al. 2020).
 
+    >>> import torch
     >>> absolute(torch.tensor(0.25), torch.tensor(-0.5))
     tensor(0.7500)
     """

@@ -6,9 +6,12 @@ held-out row has truly not been seen, and shuffling the table or replacing repea
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import gen_batches
 from torch import Tensor
 
 from pue.data import Features
@@ -71,13 +74,19 @@ def row_hash(x: Features, *, seed: int = 0) -> NDArray[np.uint64]:
             total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)])
             return _scramble(total[x.indptr[1:]] - total[x.indptr[:-1]])
         flat = x.flatten(1).contiguous().numpy()
-        if flat.dtype.kind == "f":
-            flat = flat + np.zeros((), flat.dtype)  # −0.0 and 0.0 are the same value
-        raw = np.ascontiguousarray(flat).view(np.uint8).reshape(len(flat), -1)
-        raw = np.pad(raw, ((0, 0), (0, -raw.shape[1] % 8)))
-        words = raw.view(np.uint64)
-        slots = rng.integers(1, 2**63, size=words.shape[1], dtype=np.uint64) | np.uint64(1)
-        return _scramble((_scramble(words) * slots).sum(axis=1, dtype=np.uint64))
+        n_words = -(-flat[:1].nbytes // 8)
+        slots = rng.integers(1, 2**63, size=n_words, dtype=np.uint64) | np.uint64(1)
+        # Piece by piece: the words of the whole table, scrambled, would take three times its size.
+        return np.concatenate([_hash_dense(flat[rows], slots) for rows in gen_batches(len(flat), 4096)])
+
+
+def _hash_dense(flat: NDArray[Any], slots: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    if flat.dtype.kind == "f":
+        flat = flat + np.zeros((), flat.dtype)  # −0.0 and 0.0 are the same value
+    raw = np.ascontiguousarray(flat).view(np.uint8).reshape(len(flat), -1)
+    raw = np.pad(raw, ((0, 0), (0, -raw.shape[1] % 8)))
+    with np.errstate(over="ignore"):
+        return _scramble((_scramble(raw.view(np.uint64)) * slots).sum(axis=1, dtype=np.uint64))
 
 
 def _scramble(z: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -61,7 +61,7 @@ def pu_risk(loss: Loss = sigmoid, correction: Correction = unbiased) -> Risk:
         return torch.stack([weights.positive @ loss(scores), weights.negative @ loss(-scores)])
 
     def combine(sums: Tensor) -> Tensor:
-        return correction(sums[0], sums[1])
+        return correction(*sums.unbind())
 
     def corrected(sums: Tensor) -> bool:
         return correction is not unbiased and bool(combine(sums) != sums.sum())
