@@ -2,8 +2,8 @@
 
     python examples/mnist_known_propensity.py --data DATA_FOLDER
 
-Case-control: 2,500 labeled even digits in the mix .65/.15/.10/.07/.03 over 0, 2, 4, 6, 8 beside all 60,000 images unlabeled;
-the paper's 6-layer MLP; the prior of the training set. Runs of different seeds go to separate processes of one thread each.
+Case-control: 2,500 labeled even digits in the mix .65/.15/.10/.07/.03 over 0, 2, 4, 6, 8 beside all 60,000 images
+unlabeled; the paper's 6-layer MLP; the prior of the training set. Every run is one process with one thread.
 """
 
 from __future__ import annotations

@@ -79,7 +79,6 @@ def test_flip_equals_its_slow_twin(shape: tuple[int, ...]) -> None:
 
 
 # The second shape is not square: there a rotation of torch's normalised coordinates would shear the image.
-# Bug when written: rotate did just that.
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("degrees", [15.0, 90.0])
 def test_rotate_equals_its_slow_twin(shape: tuple[int, ...], degrees: float) -> None:

@@ -215,7 +215,6 @@ def test_building_leaves_the_global_generator_alone(name: str) -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
-# Bug when written: the trial pass of `build` ran outside `seeded`.
 def test_the_trial_pass_of_a_network_that_is_random_in_eval_mode_leaves_the_global_generator_alone() -> None:
     class Noisy(nn.Linear):
         """Monte Carlo dropout: works in eval mode too."""
@@ -299,7 +298,6 @@ def test_an_unknown_name_is_refused_with_a_suggestion() -> None:
         build("resnet-50", InputSpec((3, 32, 32)), seed=0)
 
 
-# Bug when written: ":tiny" raised ValueError, "Empty module name".
 @pytest.mark.parametrize("path", ["no_such_package.nets:tiny", "math:no_such_factory", ":tiny", "math:"])
 def test_what_cannot_be_imported_is_refused_with_a_remedy(path: str) -> None:
     with pytest.raises(InvalidInput, match=r"cannot import the backbone '.*'package\.module:factory' and check"):

@@ -100,7 +100,6 @@ def test_labeled_negatives_are_a_stratum_of_their_own() -> None:
         assert torch.equal(factor[labels[index] == -1], torch.full((6,), 30 / 6, dtype=torch.float64))
 
 
-# Bug when written: Batches._stratum_sizes gave a batch of 17 rows.
 def test_the_batch_size_is_kept_when_labeled_negatives_take_places_too() -> None:
     # 12 labeled places and 5 for the negatives would not fit into 16.
     labels = labels_of(40, 100, 40)

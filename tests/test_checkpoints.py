@@ -280,7 +280,6 @@ def test_a_crash_while_writing_leaves_the_older_checkpoint(
     assert [entry.name for entry in tmp_path.iterdir()] == ["epoch-00006"]
 
 
-# Bug when written: save removed the complete folder before it renamed the new one.
 @pytest.mark.parametrize("resumed", [False, True])
 def test_a_crash_while_ctrl_c_is_handled_leaves_the_checkpoint(
     resumed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -343,7 +342,6 @@ OTHERS: dict[str, Callable[[], dict[str, object]]] = {
     "rows": lambda: {"data": table(72)},
     "network": lambda: {"width": 9},
     "terms": lambda: {"risk": dist_pu(0.5)},
-    # Bug when written: the fingerprint knew only the names of the terms.
     # The parts of a risk have the same names whatever the loss and the correction; another method is another run.
     "correction": lambda: {"risk": upu()},
     "loss": lambda: {"risk": nnpu(logistic)},
@@ -367,7 +365,6 @@ def test_a_refused_checkpoint_is_left_alone(tmp_path: Path) -> None:
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
 
 
-# Bug when written: the fitted uPU network was returned as nnPU's.
 def test_a_classifier_does_not_take_the_network_of_another_method_for_its_own(tmp_path: Path) -> None:
     data = table()
     options = {"prior": 0.5, "scenario": "case_control", "epochs": 2, "checkpoint_dir": tmp_path, "random_state": 0}
@@ -376,7 +373,6 @@ def test_a_classifier_does_not_take_the_network_of_another_method_for_its_own(tm
         PUClassifier("nnpu", **options).fit(data.x, data.labels)
 
 
-# Bug when written: TypeError, "int64 is not JSON serializable".
 def test_settings_out_of_a_numpy_grid_can_be_checkpointed(tmp_path: Path) -> None:
     # GridSearchCV over np.arange or np.logspace passes NumPy scalars, which JSON does not know.
     training = replace(PLAIN, epochs=np.int64(2), lr=np.float32(0.01), batching=Batching(np.int64(16)))
@@ -422,7 +418,6 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "noise for tensors": lambda folder: (folder / "state.safetensors").write_bytes(b"\x07" * 400),
     "no epoch": damage_json(lambda document: document.pop("epoch")),
     "no fingerprint": damage_json(lambda document: document.pop("fingerprint")),
-    # Bug when written: these three raised KeyError, KeyError and RuntimeError.
     "no format": damage_json(lambda document: document.pop("format")),
     "no history": damage_json(lambda document: document["record"].pop("history")),
     "a tensor short": drop_a_tensor,

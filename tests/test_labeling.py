@@ -138,7 +138,9 @@ def test_refuses_a_column_of_classes():
 
 
 def test_refuses_rows_without_a_class():
-    with pytest.raises(InvalidInput, match=r"x has 41 rows but there are classes for 40\. Pass one class for every row"):
+    with pytest.raises(
+        InvalidInput, match=r"x has 41 rows but there are classes for 40\. Pass one class for every row"
+    ):
         scar(torch.zeros(41, 1), Y, n_labeled=4, rng=rng())
 
 

@@ -100,7 +100,6 @@ def test_labeled_negatives_count_as_unlabeled() -> None:
     assert torch.equal(before, after)
 
 
-# Bug when written: the infinite odds were refused as "not finite".
 def test_a_row_that_is_surely_labeled_is_clipped_and_not_refused() -> None:
     # Far out p rounds to 1 and its odds are infinite. That is a propensity to be clipped to one, not an error: an
     # outlier among new rows must not stop a fitted model.

@@ -272,7 +272,6 @@ def test_held_out_rows_and_their_copies_never_enter_a_batch(scenario: str, mode:
         assert held_out[data.labels == label].double().mean() == pytest.approx(0.2, abs=0.05)
 
 
-# Bug when written: 1 / share was rounded to whole folds, so 0.4 held out one half.
 # What is documented is "share of the rows held out".
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5])
 def test_the_share_held_out_is_the_one_asked_for(share: float) -> None:
@@ -304,7 +303,6 @@ def test_the_validation_risk_is_the_sigmoid_risk_of_the_held_out_rows(scenario: 
     assert history[-1].validation == pytest.approx(held_out_risk(ours, data), abs=1e-12)
 
 
-# Bug when written: _restrict scaled by the number of rows, not by their mass.
 @pytest.mark.parametrize("scenario", list(Scenario))
 def test_weights_restricted_to_a_split_keep_the_mass_of_each_part(scenario: str) -> None:
     # With one score for all rows a risk is π ℓ(g) + (1 − π) ℓ(−g), whichever rows it is taken over: if the weights of
@@ -452,7 +450,6 @@ def test_building_and_training_leave_the_global_generators_alone() -> None:
     assert all(np.array_equal(a, b) for a, b in zip(numpy_before, np.random.get_state(), strict=True))
 
 
-# Bug when written: _validate ran outside `seeded`.
 def test_validation_of_a_network_that_is_random_in_eval_mode_is_reproducible() -> None:
     class Noisy(nn.Linear):
         """Monte Carlo dropout: works in eval mode too."""

@@ -43,6 +43,20 @@ def content_folds(x: Features, labels: Tensor, k: int, *, seed: int = 0) -> NDAr
     return folds[inverse]
 
 
+def content_holdout(x: Features, labels: Tensor, share: float, *, seed: int = 0) -> NDArray[np.bool_]:
+    """Mask of a held-out share of the distinct rows of every stratum: the first in the order of their hash."""
+    stratum, inverse = _distinct(x, labels, seed)
+    if _scarcest(stratum) < 2:
+        raise InvalidInput(
+            "holding rows out needs at least 2 distinct labeled and 2 distinct unlabeled rows. Set validation=0."
+        )
+    held_out = np.zeros(len(stratum), dtype=bool)
+    for value in np.unique(stratum):
+        members = np.flatnonzero(stratum == value)
+        held_out[members[: min(len(members) - 1, max(1, round(share * len(members))))]] = True
+    return held_out[inverse]
+
+
 def most_folds(x: Features, labels: Tensor) -> int:
     """The largest k for which every fold gets a labeled and an unlabeled row."""
     return _scarcest(_distinct(x, labels, 0)[0])

@@ -50,8 +50,7 @@ def build(backbone: str | nn.Module | Callable[..., Any], spec: InputSpec, *, se
     if backbone == "auto":
         backbone = "fast_cnn" if len(spec.shape) == 3 else "tabular"
     with seeded(seed):
-        network = _make(backbone, spec)
-    return _with_vector_scores(network.to(spec.dtype), spec)
+        return _with_vector_scores(_make(backbone, spec).to(spec.dtype), spec)
 
 
 def _make(backbone: str | nn.Module | Callable[..., Any], spec: InputSpec) -> nn.Module:
@@ -79,7 +78,7 @@ def _import(path: str) -> Any:
     module_name, _, attribute = path.partition(":")
     try:
         return getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise InvalidInput(
             f"cannot import the backbone {path!r}: {error}. Write 'package.module:factory' and check that the "
             "package is installed."

@@ -43,7 +43,7 @@ class LogisticModel:
     def __call__(self, x: Features) -> Tensor:
         probability = self.regression.predict_proba(_scale(as_matrix(x), self.scaler))[:, 1]
         p = torch.from_numpy(probability.astype(np.float64))
-        return p / (1 - p) if self.odds else p
+        return p / (1 - p).clamp(min=torch.finfo(p.dtype).tiny) if self.odds else p
 
 
 def labeled_probability(x: Features, labeled: Tensor, sample_weight: Tensor | None, *, C: float) -> LogisticModel:

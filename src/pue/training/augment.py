@@ -70,7 +70,8 @@ def rotate(x: Tensor, degrees: float, generator: torch.Generator) -> Tensor:
     """Each image turned about its center, uniformly in ±degrees, bilinear."""
     angle = (2 * torch.rand(len(x), generator=generator) - 1) * (degrees * torch.pi / 180)
     cos, sin, zero = angle.cos(), angle.sin(), torch.zeros_like(angle)
-    theta = torch.stack([cos, -sin, zero, sin, cos, zero], dim=1).view(-1, 2, 3).to(x)
+    aspect = x.shape[2] / x.shape[3]  # the grid runs from −1 to 1 along both sides, whatever their lengths
+    theta = torch.stack([cos, -sin * aspect, zero, sin / aspect, cos, zero], dim=1).view(-1, 2, 3).to(x)
     grid = functional.affine_grid(theta, list(x.shape), align_corners=False)
     return functional.grid_sample(x, grid, align_corners=False)
 

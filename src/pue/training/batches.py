@@ -89,6 +89,8 @@ class Batches:
                     "labeled_per_batch, or leave it out to have it chosen."
                 )
             sizes[1] = wanted
+            if -1 in sizes:
+                sizes[-1] = max(1, min(sizes[-1], size - 1 - wanted))
         return {**sizes, 0: max(1, size - sum(sizes.values()))}
 
     def _count_steps(self) -> int:

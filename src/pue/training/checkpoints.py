@@ -86,11 +86,12 @@ def load_latest(folder: Path, fingerprint: str) -> Snapshot | None:
         document = json.loads((newest / "state.json").read_text())
         tensors = load_file(newest / "state.safetensors")
         found = Snapshot(document["epoch"], tensors, document["record"], document["fingerprint"])
+        written_as = document["format"]
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         raise CheckpointMismatch(
             f"the checkpoint {newest.name} in {folder} is damaged ({error}). Delete it to start again."
         ) from error
-    if document["format"] != _FORMAT or found.fingerprint != fingerprint:
+    if written_as != _FORMAT or found.fingerprint != fingerprint:
         raise CheckpointMismatch(
             f"the checkpoint {newest.name} in {folder} belongs to another run (other data, settings, network or seed). "
             "Use another checkpoint folder, or delete this one."

@@ -19,8 +19,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from pue.data import Features, PUData, as_float, gather
-from pue.errors import TrainingDiverged
-from pue.folds import content_folds
+from pue.errors import CheckpointMismatch, TrainingDiverged
 from pue.randomness import derive, seeded
 from pue.risks import Reduce, Risk, no_reduction, upu
 from pue.training.augment import mixup
@@ -36,6 +35,7 @@ from pue.training.checkpoints import (
 from pue.training.progress import epoch_progress
 from pue.training.schedules import SCHEDULES
 from pue.training.settings import OPTIMIZERS, EpochRecord, Training
+from pue.training.split import restrict, split_rows
 from pue.weights import RowWeights
 
 
@@ -54,10 +54,18 @@ def train(
 ) -> list[EpochRecord]:
     """Train `network` in place (it ends on `device`, in eval mode) and return one record an epoch."""
     run = _Run(network, data, weights, risk, training, seed, torch.device(device), reduce)
+    written = None  # the epoch that is on the disk already
     if checkpointing is not None:
         found = load_latest(checkpointing.folder, run.fingerprint)
         if found is not None:
-            run.restore(found)
+            written = found.epoch
+            try:
+                run.restore(found)
+            except (KeyError, TypeError, RuntimeError) as error:
+                raise CheckpointMismatch(
+                    f"the checkpoint epoch-{found.epoch:05d} in {checkpointing.folder} is damaged ({error}). Delete it "
+                    "to start again."
+                ) from error
     last = run.snapshot() if checkpointing is not None else None
     try:
         with epoch_progress(training.epochs, done=run.epoch, show=progress) as report:
@@ -67,8 +75,9 @@ def train(
                     last = run.snapshot()
                     if run.epoch % checkpointing.every == 0 or run.finished():
                         save(checkpointing.folder, last)
+                        written = last.epoch
     except KeyboardInterrupt:
-        if checkpointing is not None and last is not None:
+        if checkpointing is not None and last is not None and last.epoch != written:
             save(checkpointing.folder, last)
         raise
     run.finish()
@@ -104,11 +113,11 @@ class _Run:
         self.x, self.labels, self.risk, self.training = data.x, data.labels, risk, training
         self.seed, self.device, self.reduce = seed, device, reduce
         self.dtype = next(network.parameters()).dtype
-        rows, held_out = _split(data, training.validation, seed)
+        rows, held_out = split_rows(data, training.validation, seed)
         self.rows = rows
-        self.weights = _restrict(weights, data.labels, rows).to(torch.device("cpu"), self.dtype)
+        self.weights = restrict(weights, data.labels, rows).to(torch.device("cpu"), self.dtype)
         self.held_out = held_out
-        self.held_out_weights = None if held_out is None else _restrict(weights, data.labels, held_out)
+        self.held_out_weights = None if held_out is None else restrict(weights, data.labels, held_out)
         self.batches = Batches(data.labels[rows], self.weights.positive, training.batching)
         options = {} if training.optimizer == "sgd" else {"fused": device.type in ("cpu", "cuda")}
         self.optimizer = OPTIMIZERS[training.optimizer](
@@ -141,7 +150,7 @@ class _Run:
                 value, was_corrected = self._step(step, index, factor, generator)
                 total += value
                 corrected += was_corrected
-        validation = self._validate()
+            validation = self._validate()
         record = EpochRecord(
             self.epoch,
             total / self.batches.steps,
@@ -254,26 +263,22 @@ class _Run:
         """A hash of settings, seed, the network's shape, the risk's terms, all weights and a sample of the rows."""
         shapes = {name: list(tensor.shape) for name, tensor in self.network.state_dict().items()}
         settings = [asdict(self.training), self.seed, shapes, self.risk.terms, str(self.dtype), list(self.x.shape)]
-        digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+        settings.append(_behavior(self.risk))
+        digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=lambda number: number.item()).encode())
         digest.update(self.weights.positive.numpy().tobytes())
         digest.update(self.weights.negative.numpy().tobytes())
-        sample = torch.linspace(0, self.x.shape[0] - 1, min(self.x.shape[0], 256)).long()
+        sample = torch.linspace(0, self.x.shape[0] - 1, min(self.x.shape[0], 256), dtype=torch.float64).long()
         digest.update(gather(self.x, sample).contiguous().numpy().tobytes())
         return digest.hexdigest()
 
 
-def _split(data: PUData, share: float, seed: int) -> tuple[Tensor, Tensor | None]:
-    """Training rows and, where a share is to be held out, the held-out rows; copies of a row stay together."""
-    if not share:
-        return torch.arange(data.n_rows), None
-    folds = torch.from_numpy(content_folds(data.x, data.labels, max(2, round(1 / share)), seed=seed))
-    return torch.nonzero(folds != 0)[:, 0], torch.nonzero(folds == 0)[:, 0]
-
-
-def _restrict(weights: RowWeights, labels: Tensor, rows: Tensor) -> RowWeights:
-    """The weights of some rows, scaled so that each stratum keeps the mass it had."""
-    factor = torch.ones(len(rows), dtype=weights.positive.dtype)
-    for value in (1, 0, -1):
-        here = labels[rows] == value
-        factor[here] = float((labels == value).sum()) / max(1, int(here.sum()))
-    return weights.take(rows, factor)
+def _behavior(risk: Risk) -> list[list[float]]:
+    """Value and gradient of a risk on fixed scores: tells losses and corrections apart, which have no names here."""
+    scores = torch.linspace(-3, 3, 7, dtype=torch.float64, requires_grad=True)
+    found = []
+    for share in (0.1, 0.9):  # the second drives the negative part below zero
+        positive = torch.full((7,), share, dtype=torch.float64)
+        value = risk(scores, RowWeights(positive, 0.3 - positive))
+        (gradient,) = torch.autograd.grad(value, scores)
+        found.append([value.item(), *gradient.tolist()])
+    return found
