@@ -53,9 +53,8 @@ def main() -> None:
     options: dict[str, object] = {"epochs": args.epochs, "lr": 1e-3, "weight_decay": 5e-3, "batch_size": 256}
     cases = [(seed, known) for known in (False, True) for seed in range(args.seeds)]
     results = Parallel(n_jobs=args.jobs)(delayed(run)(seed, known, args.data, options) for seed, known in cases)
-    print(
-        f"{'':8}{'accuracy %':>16}{'F1 %':>16}{'AUC %':>16}{'seconds':>10}   n = {args.seeds} seeds, {args.epochs} epochs"
-    )
+    print(f"n = {args.seeds} seeds, {args.epochs} epochs")
+    print(f"{'':8}{'accuracy %':>16}{'F1 %':>16}{'AUC %':>16}{'seconds':>10}")
     for known, name in ((False, "nnPU"), (True, "nnPUe'")):
         rows = [result for (_, k), result in zip(cases, results, strict=True) if k == known]
         cells = [
