@@ -102,8 +102,9 @@ def as_pu_data(
     if sample_weight is not None:
         weight = torch.from_numpy(np.array(sample_weight))
         kept = weight > 0
-        x, labels, weight = select(x, kept), labels[kept.numpy()], weight[kept]
-        propensity = None if propensity is None else propensity[kept]
+        if not bool(kept.all()):
+            x, labels, weight = select(x, kept), labels[kept.numpy()], weight[kept]
+            propensity = None if propensity is None else propensity[kept]
     data = PUData(x, torch.from_numpy(np.array(labels)), Scenario.parse(scenario), weight)
     return data, None if propensity is None else propensity[data.labeled]
 

@@ -48,12 +48,15 @@ class LogisticModel:
 
 def labeled_probability(x: Features, labeled: Tensor, sample_weight: Tensor | None, *, C: float) -> LogisticModel:
     """The regression of `labeled` on the rows as they are."""
-    matrix = as_matrix(x).astype(np.float64, copy=False)
+    matrix = as_matrix(x)
+    # Newton's method is exact to the last digits, so that weights and repeated rows agree; it needs few columns, and
+    # double precision. Many columns (images) stay float32, which spares eight bytes a pixel.
+    few = matrix.shape[1] <= 500
+    if few:
+        matrix = matrix.astype(np.float64, copy=False)
     weight = None if sample_weight is None else sample_weight.numpy()
     # Pixels share one scale; standardising those that are almost always black would make noise loud.
     scaler = None if _is_bytes(x) else StandardScaler(with_mean=not sparse.issparse(matrix)).fit(matrix, None, weight)
-    # Newton's method is exact to the last digits, so that weights and repeated rows agree; it needs few columns.
-    few = matrix.shape[1] <= 500
     solver = "lbfgs" if not few else "newton-cg" if sparse.issparse(matrix) else "newton-cholesky"
     regression = LogisticRegression(C=C, solver=solver, tol=1e-8 if few else 1e-4, max_iter=1000)
     return LogisticModel(scaler, regression.fit(_scale(matrix, scaler), labeled.numpy(), sample_weight=weight))
