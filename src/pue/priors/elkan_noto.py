@@ -17,7 +17,7 @@ def elkan_noto(data: PUData, *, folds: int = 5, C: float = 1.0) -> float:
     """π̂ from a cross-fitted logistic q(x) = P(labeled | x). It assumes SCAR and classes that hardly overlap.
 
     Single sample: c = mean of q over held-out labeled rows, π = P(labeled) / c. Case-control: mean_U q / mean_P q.
-    Under biased labeling it is too low: in the separable case it tends to π·ē² / E[e²].
+    Under biased labeling it is too low: in a separable single sample it tends to π·ē² / E[e²].
     """
     q = _held_out(data, folds, C)
     mass = torch.ones_like(q) if data.sample_weight is None else data.sample_weight.double()

@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import cached_property
 
@@ -70,7 +71,7 @@ def train(
     try:
         with epoch_progress(training.epochs, done=run.epoch, show=progress) as report:
             while not run.finished():
-                report(run.one_epoch())
+                report(run.one_epoch(report.within))
                 if checkpointing is not None:
                     last = run.snapshot()
                     if run.epoch % checkpointing.every == 0 or run.finished():
@@ -139,7 +140,7 @@ class _Run:
         stalled = patience is not None and self.best_epoch >= 0 and self.epoch - 1 - self.best_epoch >= patience
         return self.epoch >= self.training.epochs or stalled
 
-    def one_epoch(self) -> EpochRecord:
+    def one_epoch(self, within: Callable[[float], None]) -> EpochRecord:
         start = time.perf_counter()
         generator = torch.Generator().manual_seed(derive(self.seed, self.epoch))
         self.network.train()
@@ -150,6 +151,7 @@ class _Run:
                 value, was_corrected = self._step(step, index, factor, generator)
                 total += value
                 corrected += was_corrected
+                within(self.epoch + (step + 1) / self.batches.steps)
             validation = self._validate()
         record = EpochRecord(
             self.epoch,
@@ -192,6 +194,11 @@ class _Run:
         result = self._result()
         scores = score(result, self.x, self.held_out).double()
         validation = float(upu()(scores, self.held_out_weights))
+        if not math.isfinite(validation):
+            raise TrainingDiverged(
+                f"the held-out risk is not finite after epoch {self.epoch + 1}. Try a smaller learning rate (now "
+                f"lr={self.training.lr:g})."
+            )
         if self.training.patience is not None and validation < self.best_validation:
             self.best_validation, self.best_epoch = validation, self.epoch
             self.best = {name: tensor.detach().clone() for name, tensor in result.state_dict().items()}

@@ -4,30 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from pue.training.settings import EpochRecord
 
-Report = Callable[[EpochRecord], None]
+
+@dataclass(frozen=True)
+class Report:
+    """To be called with the record of every epoch; `within` moves the bar between two epochs."""
+
+    epoch: Callable[[EpochRecord], None]
+    within: Callable[[float], None]
+
+    def __call__(self, record: EpochRecord) -> None:
+        self.epoch(record)
+
+
+def _nothing(_: object) -> None:
+    """Silence."""
 
 
 @contextmanager
 def epoch_progress(
     total: int, *, done: int = 0, show: bool | None = None, title: str = "training", console: Console | None = None
 ) -> Iterator[Report]:
-    """A function to call after every epoch. `show=None`: only on a terminal; False: never; True: always."""
+    """What to call while training. `show=None`: a bar on a terminal, else nothing; False: nothing; True: something."""
     console = console or Console(stderr=True)
     if show is False or (show is None and not console.is_terminal):
-        yield lambda record: None
+        yield Report(_nothing, _nothing)
     elif console.is_terminal:
         with _bar(console) as bar:
             task = bar.add_task(title, total=total, completed=done, status="")
-            yield lambda record: bar.update(task, completed=record.epoch + 1, status=describe(record))
+            yield Report(
+                lambda record: bar.update(task, completed=record.epoch + 1, status=describe(record)),
+                lambda epochs: bar.update(task, completed=epochs),
+            )
     else:
-        yield lambda record: console.print(
-            f"{title} epoch {record.epoch + 1}/{total}  {describe(record)}", highlight=False, soft_wrap=True
+        yield Report(
+            lambda record: console.print(
+                f"{title} epoch {record.epoch + 1}/{total}  {describe(record)}", highlight=False, soft_wrap=True
+            ),
+            _nothing,
         )
 
 
