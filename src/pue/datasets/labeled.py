@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from torch import Tensor
 
 from pue.errors import MissingData
@@ -23,12 +24,15 @@ class LabeledSplit:
     positive: tuple[int, ...]
 
     @property
-    def test_y(self) -> Tensor:
-        return sum((self.test_classes == c).long() for c in self.positive)  # type: ignore[return-value]
+    def train_y(self) -> Tensor:
+        return self._is_positive(self.train_classes)
 
     @property
-    def train_y(self) -> Tensor:
-        return sum((self.train_classes == c).long() for c in self.positive)  # type: ignore[return-value]
+    def test_y(self) -> Tensor:
+        return self._is_positive(self.test_classes)
+
+    def _is_positive(self, classes: Tensor) -> Tensor:
+        return torch.isin(classes, torch.tensor(self.positive)).long()
 
 
 def data_folder(name: str, folder: str | Path | None = None) -> Path:

@@ -55,7 +55,8 @@ def run(method: str, variant: str, seed: int) -> Run:
     )
     classifier.fit(data.x, data.labels, propensity=truth.labeled_propensity(data) if variant == "true" else None)
     metrics = evaluate(split.test_y, torch.from_numpy(classifier.decision_function(split.test_x)))
-    labeled_digits = truth.classes[data.labeled].numpy()  # type: ignore[index]
+    assert truth.classes is not None  # class_mix knows them
+    labeled_digits = truth.classes[data.labeled].numpy()
     weight = np.ones(data.n_labeled) if classifier.propensity_ is None else 1 / classifier.propensity_
     positives = split.train_classes[split.train_y == 1].numpy()
     return Run(
