@@ -4,7 +4,7 @@
 
 Case-control: 2,500 labeled even digits in the mix .65/.15/.10/.07/.03 over 0, 2, 4, 6, 8 beside all 60,000 images
 unlabeled; the prior of the training set; last epoch, no selection. Every run is one process with one thread. The
-default network is the small CNN; `--backbone mlp --epochs 10` takes the paper's 6-layer MLP.
+default network is a small MLP without batch norm; `--backbone mlp` takes the paper's 6-layer MLP.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", help="folder that holds mnist/ (default: $PUE_DATA)")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--backbone", default="fast_cnn", help="a name in pue.BACKBONES (default: fast_cnn)")
-    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--backbone", default="tabular", help="a name in pue.BACKBONES (default: tabular)")
+    parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
     options: dict[str, object] = {"backbone": args.backbone, "epochs": args.epochs, "lr": 1e-3, "weight_decay": 5e-3}
