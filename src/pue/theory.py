@@ -101,7 +101,7 @@ def estimation_bound(
 
 
 def estimation_bias(propensity: Tensor, estimate: Tensor, h: Tensor, n: int, *, labeled: Tensor | None = None) -> float:
-    """Eq. 14: the bias (π/N_P) Σ_{all positives} (1 − ω̂/ω) h of the risk with estimated propensities, π/N_P = 1/n.
+    """Eq. 13: the bias (π/N_P) Σ_{all positives} (1 − ω̂/ω) h of the risk with estimated propensities, π/N_P = 1/n.
 
     Here the three tensors are those of **all** positives, not of the labeled ones. The ratio of normalised weights is
     ω̂/ω = (e/ê)(W/Ŵ), and each W is the sum over the rows marked in `labeled`. Without `labeled`, W and Ŵ take their

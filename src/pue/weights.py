@@ -72,7 +72,7 @@ def normalized_inverse_propensity(
     scenario: Scenario = Scenario.SINGLE_SAMPLE,
     sample_weight: Tensor | None = None,
 ) -> RowWeights:
-    """w⁺ = π ω, ω = (1/e) / Σ_P (1/e): PUe's weights (Eq. 7). `propensity` is that of the labeled rows, in order.
+    """w⁺ = π ω, ω = (1/e) / Σ_P (1/e): PUe's weights (Eqs. 6, 7). `propensity` is that of the labeled rows, in order.
 
     A constant propensity gives `uniform`; a common factor on all propensities changes nothing.
 
