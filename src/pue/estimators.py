@@ -25,7 +25,8 @@ from pue.errors import InvalidInput, UnknownName
 from pue.losses import LOSSES, Loss, zero_one
 from pue.methods import find_method, pu_weights
 from pue.priors import elkan_noto
-from pue.propensity import PROPENSITIES, PropensityEstimator, PropensityModel, process
+from pue.propensity import PROPENSITIES, PropensityEstimator, PropensityModel, process, training_propensity
+from pue.randomness import derive
 from pue.risks import upu
 from pue.training import Augmentation, Batching, Checkpointing, Training, score, train
 
@@ -175,11 +176,11 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         self.prior_ = self._prior(data)
         self._propensity_model: PropensityModel | None = None
         self.propensity_, self.propensity_report_ = None, None
-        e = self._propensity(data, known)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        e = self._propensity(data, known, seed)
         if e is not None:
             e, self.propensity_report_ = process(e, floor=self.propensity_floor)
             self.propensity_ = e.numpy()
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         network = build(self.backbone, input_spec(data, self.dtype, device), seed=seed)
         self.history_ = train(
             network,
@@ -267,7 +268,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         require_prior(prior, data.labels, data.scenario, data.sample_weight)
         return prior
 
-    def _propensity(self, data: PUData, known: Tensor | None) -> Tensor | None:
+    def _propensity(self, data: PUData, known: Tensor | None, seed: int) -> Tensor | None:
         if known is not None or self.propensity is None:
             return known
         if self.propensity == "known":
@@ -279,9 +280,9 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
             estimator = PROPENSITIES[estimator]
         if not isinstance(estimator, PropensityEstimator):
             raise InvalidInput(f"propensity must be a name or have a method fit(data, prior=…); got {estimator!r}.")
-        model = estimator.fit(data, prior=self.prior_)
+        model = estimator.fit(data, prior=self.prior_, seed=derive(seed, 1))
         self._propensity_model = model
-        return model(select(data.x, data.labeled))
+        return training_propensity(model, data)
 
     def _loss(self, default: Loss) -> Loss:
         if self.loss is None:

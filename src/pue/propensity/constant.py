@@ -20,7 +20,7 @@ class Constant:
     tensor([0.2500, 0.2500], dtype=torch.float64)
     """
 
-    def fit(self, data: PUData, *, prior: float) -> PropensityModel:
+    def fit(self, data: PUData, *, prior: float, seed: int = 0) -> PropensityModel:
         mass = torch.ones(data.n_rows, dtype=torch.float64) if data.sample_weight is None else data.sample_weight
         positives = prior * mass[population_rows(data.labels, data.scenario)].sum()
         frequency = min(1.0, float(mass[data.labeled].sum() / positives))

@@ -27,7 +27,7 @@ class Logistic:
     C: float = 1.0
     """Inverse strength of the penalty, as in scikit-learn."""
 
-    def fit(self, data: PUData, *, prior: float) -> PropensityModel:
+    def fit(self, data: PUData, *, prior: float, seed: int = 0) -> PropensityModel:
         odds = data.scenario is Scenario.CASE_CONTROL
         return replace(labeled_probability(data.x, data.labeled, data.sample_weight, C=self.C), odds=odds)
 
