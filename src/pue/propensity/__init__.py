@@ -1,7 +1,7 @@
 """Estimators of the propensity e(x) = P(labeled | x, positive), one file each.
 
-An estimator is a frozen value with `fit(data, prior=…, seed=…) -> model`; a model maps features to ê. `PROPENSITIES` names
-them.
+An estimator is a frozen value with `fit(data, prior=…, seed=…) -> model`; a model maps features to ê. `PROPENSITIES`
+names them.
 """
 
 from __future__ import annotations
