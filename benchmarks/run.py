@@ -1,7 +1,7 @@
 """Benchmarks of pue. Every number is a ratio, measured in this one run; README.md says what each means.
 
 examples:
-  python benchmarks/run.py                       everything, in less than six minutes
+  python benchmarks/run.py                       everything, in about eight minutes
   python benchmarks/run.py --quick               everything on small problems, for a look
   python benchmarks/run.py --only step,loader    some of it
   python benchmarks/run.py --markdown            the table of README.md
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import loader
 import memory
+import sarem
 import scaling
 import step
 import torch
@@ -27,6 +28,7 @@ BENCHMARKS: dict[str, Callable[[bool], Iterator[Result]]] = {
     "loader": loader.results,
     "memory": memory.results,
     "scaling": scaling.results,
+    "sarem": sarem.results,
 }
 COLUMNS = ("benchmark", "case", "ratio", "quartiles", "n", "target", "from")
 WIDTHS = (9, 53, 7, 15, 3, 8, 0)

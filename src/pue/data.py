@@ -207,15 +207,15 @@ def labeled_share(labels: Tensor, sample_weight: Tensor | None = None) -> float:
     return float(sample_weight[labels == 1].sum() / sample_weight.sum())
 
 
-def require_propensity(propensity: Tensor, n_labeled: int) -> None:
-    """Known propensities: one for each labeled row, each a probability above zero."""
+def require_propensity(propensity: Tensor, n_labeled: int, *, trimmed: bool = False) -> None:
+    """Propensities: one for each labeled row, each a probability above zero; `trimmed` ones may be infinite."""
     require_vector("propensity", propensity)
     if len(propensity) != n_labeled:
         raise InvalidInput(
             f"propensity must have one entry for each of the {n_labeled} labeled rows (or for every row of the "
             f"data); got {len(propensity)}."
         )
-    bad = ~((propensity > 0) & (propensity <= 1))
+    bad = ~((propensity > 0) & (propensity <= 1)) & ~(torch.isposinf(propensity) & trimmed)
     if bad.any():
         first = int(torch.nonzero(bad)[0, 0])
         raise InvalidInput(

@@ -125,6 +125,29 @@ def dist_pu(prior: float, *, entropy: float = 0.0) -> Risk:
     return Risk(terms, sums, combine)
 
 
+def label_likelihood(alpha: float = 0.0, *, scale: float = 1.0, target: float | None = None) -> Risk:
+    """The paper's objective for e(x): cross-entropy of "labeled" and a pull of the predicted number of labels (Eq. 14).
+
+        Σ w⁺ log(1 + exp(−g)) + Σ w⁻ log(1 + exp(g)) + α · scale · |Σ (w⁺ + w⁻) sigmoid(g) − target|
+
+    for the weights of `supervised(labels == 1)`: w⁺ = 1/n on labeled rows, w⁻ = 1/n on all others. `target` None is the
+    share of labeled rows in the batch itself, Σ w⁺.
+    """
+    if alpha < 0:
+        raise InvalidInput(f"alpha must not be negative; got {alpha}. The paper searches it in [0, 20].")
+    base = pu_risk(logistic)
+
+    def sums(scores: Tensor, weights: RowWeights) -> Tensor:
+        predicted = weights.background @ torch.sigmoid(scores)
+        return torch.cat([base.sums(scores, weights), torch.stack([predicted, weights.positive.sum()])])
+
+    def combine(sums: Tensor) -> Tensor:
+        gap = sums[2] - (sums[3] if target is None else target)
+        return sums[0] + sums[1] + alpha * scale * gap.abs()
+
+    return Risk(("labeled", "others", "predicted labels", "labels"), sums, combine)
+
+
 def binary_entropy(scores: Tensor) -> Tensor:
     """−s log s − (1 − s) log(1 − s) with s = sigmoid(score), without the logarithm of a rounded zero.
 

@@ -74,7 +74,8 @@ def normalized_inverse_propensity(
 ) -> RowWeights:
     """w⁺ = π ω, ω = (1/e) / Σ_P (1/e): PUe's weights (Eqs. 6, 7). `propensity` is that of the labeled rows, in order.
 
-    A constant propensity gives `uniform`; a common factor on all propensities changes nothing.
+    A constant propensity gives `uniform`; a common factor on all propensities changes nothing. An infinite propensity
+    marks a row that was trimmed: it gets no weight.
 
     >>> w = normalized_inverse_propensity(torch.tensor([1, 1, 0, 0, 0]), torch.tensor([0.3, 0.1]), prior=0.4)
     >>> w.positive[:2]
@@ -220,7 +221,7 @@ def _normalized(mass: Tensor, rows: str) -> Tensor:
 
 def _inverse(labels: Tensor, propensity: Tensor, sample_weight: Tensor | None) -> Tensor:
     labeled = labels == 1
-    require_propensity(propensity, int(labeled.sum()))
+    require_propensity(propensity, int(labeled.sum()), trimmed=True)
     mass = torch.zeros(len(labels), dtype=torch.float64)
     mass[labeled] = _row_mass(labels, sample_weight)[labeled] / propensity.double()
     return mass

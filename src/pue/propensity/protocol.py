@@ -26,5 +26,5 @@ class PropensityEstimator(Protocol):
 
 def training_propensity(model: PropensityModel, data: PUData) -> Tensor:
     """ê of the labeled rows the model was fitted on: out of fold, where the model kept those."""
-    kept: Tensor | None = getattr(model, "out_of_fold", None)
-    return model(select(data.x, data.labeled)) if kept is None else kept[data.labeled]
+    kept: Tensor | None = getattr(model, "held_out", None)
+    return model(select(data.x, data.labeled)) if kept is None else kept

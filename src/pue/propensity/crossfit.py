@@ -1,0 +1,139 @@
+"""Cross-fitting: ê of a labeled row always comes from a model that has not seen that row, nor a copy of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from joblib import Parallel, delayed
+from torch import Tensor
+
+from pue.data import Features, PUData, population_rows, select
+from pue.errors import InvalidInput
+from pue.folds import content_folds, row_hash
+from pue.propensity.logistic import Logistic
+from pue.propensity.protocol import PropensityEstimator, PropensityModel
+from pue.randomness import derive
+
+REFERENCE = 5_000
+"""Rows of the population that are scored out of fold too: they set the scale of every fold."""
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """`folds` models of `estimator`, each fitted without one fold; equal rows share a fold.
+
+    The scale of every fold is set by its own held-out rows: ê is multiplied by
+
+        labels in the fold / Σ ê over the fold's population rows,
+
+    for fold models differ in level by chance, and that would be noise in the weights. (An estimator that leaves out a
+    fold of all rows keeps the ratio of labels to rows, so without that noise the factor is 1.)
+    """
+
+    estimator: PropensityEstimator = field(default_factory=Logistic)
+    folds: int = 3
+    jobs: int = 1
+    """Processes for the folds, each with one torch thread; −1: all cores."""
+    rescale: bool = True
+
+    def __post_init__(self) -> None:
+        if self.folds < 2:
+            raise InvalidInput(f"cross-fitting needs at least 2 folds; got {self.folds}.")
+
+    def fit(self, data: PUData, *, prior: float, seed: int = 0) -> CrossFitted:
+        fold = torch.from_numpy(content_folds(data.x, data.labels, self.folds, seed=seed))
+        models = Parallel(n_jobs=self.jobs)(
+            delayed(fit_rows)(self.estimator, data, fold != k, prior, derive(seed, k)) for k in range(self.folds)
+        )
+        rows = torch.cat([torch.nonzero(data.labeled)[:, 0], reference_rows(data)])
+        columns = _out_of_fold(models, data.x, fold, rows)
+        factors = torch.ones(self.folds, columns.shape[1], dtype=torch.float64)
+        if self.rescale:
+            factors = _fold_factors(data, fold, rows[data.n_labeled :], columns[data.n_labeled :], self.folds)
+            columns = columns * factors[fold[rows]]
+        return CrossFitted(tuple(models), factors, columns[: data.n_labeled], columns[data.n_labeled :])
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFitted:
+    """The models of all folds; a new row gets the mean of their estimates."""
+
+    models: tuple[PropensityModel, ...]
+    factors: Tensor
+    """(folds, columns): what the estimates of each fold were multiplied by."""
+    labeled_columns: Tensor
+    """ê of the labeled rows, out of fold; several columns if the estimator offers several candidates."""
+    reference_columns: Tensor
+    """The same of `reference_rows`."""
+
+    @property
+    def held_out(self) -> Tensor:
+        """ê of the labeled rows it was fitted on, in order, each from a model that has not seen the row."""
+        return self.labeled_columns.mean(1)
+
+    @property
+    def reference(self) -> Tensor:
+        """ê of `reference_rows`, out of fold."""
+        return self.reference_columns.mean(1)
+
+    def __str__(self) -> str:
+        return f"cross-fitted over {len(self.models)} folds"
+
+    def columns(self, x: Features) -> Tensor:
+        per_fold = [columns_of(model, x) * factor for model, factor in zip(self.models, self.factors, strict=True)]
+        return torch.stack(per_fold).mean(0)
+
+    def __call__(self, x: Features) -> Tensor:
+        return self.columns(x).mean(1)
+
+
+def columns_of(model: PropensityModel, x: Features) -> Tensor:
+    """(n, candidates): most models have one estimate a row; `Neighbors` has one for every k."""
+    several = getattr(model, "columns", None)
+    columns: Tensor = model(x)[:, None] if several is None else several(x)
+    return columns
+
+
+def reference_rows(data: PUData, most: int = REFERENCE) -> Tensor:
+    """Some rows of the population, chosen by content: the same whoever asks."""
+    population = population_rows(data.labels, data.scenario)
+    order = torch.from_numpy(np.argsort(row_hash(data.x, seed=1), kind="stable"))
+    return order[population[order]][:most].sort().values
+
+
+def fit_rows(estimator: PropensityEstimator, data: PUData, rows: Tensor, prior: float, seed: int) -> PropensityModel:
+    """The estimator on some of the rows, with one torch thread: for small networks that beats several."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        weight = None if data.sample_weight is None else data.sample_weight[rows]
+        part = PUData(select(data.x, rows), data.labels[rows], data.scenario, weight)
+        return estimator.fit(part, prior=prior, seed=seed)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def row_mass(data: PUData) -> Tensor:
+    return torch.ones(data.n_rows, dtype=torch.float64) if data.sample_weight is None else data.sample_weight.double()
+
+
+def _out_of_fold(models: list[PropensityModel], x: Features, fold: Tensor, rows: Tensor) -> Tensor:
+    """Columns of ê for some training rows, each row from the model of its own fold."""
+    places = [torch.nonzero(fold[rows] == k)[:, 0] for k in range(len(models))]
+    columns = torch.cat([columns_of(model, select(x, rows[at])) for model, at in zip(models, places, strict=True)])
+    return torch.empty_like(columns).index_copy_(0, torch.cat(places), columns)
+
+
+def _fold_factors(data: PUData, fold: Tensor, reference: Tensor, columns: Tensor, folds: int) -> Tensor:
+    mass, population = row_mass(data), population_rows(data.labels, data.scenario)
+    factors = torch.ones(folds, columns.shape[1], dtype=torch.float64)
+    for k in range(folds):
+        here = fold[reference] == k
+        if not bool(here.any()):
+            continue
+        weight = mass[reference[here]]
+        expected = (weight @ columns[here]) / weight.sum() * mass[population & (fold == k)].sum()
+        factors[k] = mass[data.labeled & (fold == k)].sum() / expected.clamp(min=torch.finfo(torch.float64).tiny)
+    return factors

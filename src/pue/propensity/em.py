@@ -1,0 +1,159 @@
+"""Expectation maximisation with two networks, one for f = P(positive | x) and one for e = P(labeled | x, positive)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from sklearn.preprocessing import StandardScaler
+from torch import Tensor, nn
+
+from pue.backbones import InputSpec, build
+from pue.data import Features, PUData, Scenario, as_matrix, select
+from pue.errors import InvalidInput
+from pue.folds import most_folds
+from pue.losses import logistic
+from pue.propensity.latent import expectation, row_mass
+from pue.propensity.newton import Array, probability, sigmoid
+from pue.propensity.protocol import PropensityModel
+from pue.randomness import derive
+from pue.risks import upu
+from pue.training import Batching, Training, score, train
+from pue.training.split import split_rows
+from pue.weights import RowWeights
+
+
+@dataclass(frozen=True)
+class NetworkEM(ABC):
+    """E: q = s + (1 − s) f(1 − e) / (1 − f e). M: a few steps of f towards the soft target q, and of e towards s with
+    weights q. It ends when the log-likelihood of held-out rows has hardly grown for `patience` rounds, and goes back to
+    the best round.
+
+    Case-control: see `latent`. How the networks start is what tells the methods apart.
+    """
+
+    backbone: str | nn.Module | Callable[..., Any] = "auto"
+    steps: int = 300
+    """Gradient steps of a network before the first E-step, in whole epochs."""
+    round_steps: int = 30
+    """Gradient steps of each network in an M-step, in whole epochs."""
+    rounds: int = 100
+    patience: int = 10
+    gain: float = 1e-4
+    """Stop when the mean log-likelihood gained less than this in so many rounds."""
+    validation: float = 0.1
+    """Share of the rows held out; without any (or with too few distinct rows) the training rows decide."""
+    lr: float = 1e-3
+    weight_decay: float = 1e-4
+    batch_size: int = 256
+
+    def __post_init__(self) -> None:
+        if min(self.steps, self.round_steps, self.patience) < 1 or self.rounds < 0:
+            raise InvalidInput("steps, round_steps and patience must be at least 1, and rounds not negative.")
+
+    @abstractmethod
+    def _start(self, pair: Pair) -> None:
+        """Teach the two networks something to begin with."""
+
+    def fit(self, data: PUData, *, prior: float, seed: int = 0) -> PropensityModel:
+        share = self.validation if most_folds(data.x, data.labels) > 1 else 0.0
+        rows, held_out = split_rows(data, share, seed)
+        pair = Pair(self, _rows(data, rows), seed)
+        judge = pair.data if held_out is None else _rows(data, held_out)
+        self._start(pair)
+        best, result = pair.log_likelihood(judge), deepcopy(pair.e)
+        mark, stalled = best, 0
+        for _ in range(self.rounds):
+            pair.maximize(pair.expect())
+            found = pair.log_likelihood(judge)
+            if found > best:
+                best, result = found, deepcopy(pair.e)
+            mark, stalled = (found, 0) if found > mark + self.gain else (mark, stalled + 1)
+            if stalled >= self.patience:
+                break
+        return NetworkModel(result, odds=data.scenario is Scenario.CASE_CONTROL)
+
+
+class Pair:
+    """The two networks and the rows they learn from."""
+
+    def __init__(self, settings: NetworkEM, data: PUData, seed: int) -> None:
+        self.settings, self.data, self.seed = settings, data, seed
+        spec = _input_spec(data)
+        self.f, self.e = (build(settings.backbone, spec, seed=derive(seed, place)) for place in (0, 1))
+        self.s, self.mass = data.labeled.numpy().astype(np.float64), row_mass(data)
+        self.trainings = 0
+
+    def teach(self, network: nn.Module, positive: Array, negative: Array, steps: int) -> None:
+        """So many steps of the binary cross-entropy Σ w⁺ log(1 + e⁻ᵍ) + w⁻ log(1 + eᵍ), weights of mass one."""
+        size, total = self.settings.batch_size, (positive + negative).sum()
+        training = Training(
+            epochs=-(-steps // -(-self.data.n_rows // size)),
+            batching=Batching(size),
+            lr=self.settings.lr,
+            weight_decay=self.settings.weight_decay,
+        )
+        self.trainings += 1
+        weights = RowWeights(torch.from_numpy(positive / total), torch.from_numpy(negative / total))
+        seed = derive(self.seed, 2, self.trainings)
+        train(network, self.data, weights, upu(logistic), training, seed=seed, progress=False)
+
+    def teach_propensity(self, q: Array, steps: int) -> None:
+        self.teach(self.e, self.mass * self.s, self.mass * (1 - self.s) * q, steps)
+
+    def expect(self) -> Array:
+        return expectation(*self._scores(self.data), self.s)[0]
+
+    def maximize(self, q: Array) -> None:
+        steps = self.settings.round_steps
+        self.teach_propensity(q, steps)
+        self.teach(self.f, self.mass * q, self.mass * (1 - q), steps)
+
+    def class_probability(self) -> Array:
+        return sigmoid(_score(self.f, self.data.x))
+
+    def log_likelihood(self, data: PUData) -> float:
+        """Mean of log P(s | x) over some rows."""
+        mass = row_mass(data)
+        _, log_p = expectation(*self._scores(data), data.labeled.numpy().astype(np.float64))
+        return float(mass @ log_p / mass.sum())
+
+    def _scores(self, data: PUData) -> tuple[Array, Array]:
+        return _score(self.f, data.x), _score(self.e, data.x)
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkModel:
+    """x → sigmoid of a network's score, or the odds of that."""
+
+    network: nn.Module
+    odds: bool = False
+
+    def __call__(self, x: Features) -> Tensor:
+        return probability(score(self.network, x), self.odds)
+
+
+def _score(network: nn.Module, x: Features) -> Array:
+    scores: Array = score(network, x).double().numpy()
+    return scores
+
+
+def _rows(data: PUData, rows: Tensor) -> PUData:
+    weight = None if data.sample_weight is None else data.sample_weight[rows]
+    return PUData(select(data.x, rows), data.labels[rows], data.scenario, weight)
+
+
+def _input_spec(data: PUData) -> InputSpec:
+    dtype = torch.float64 if "float64" in str(data.x.dtype) else torch.float32
+    shape = tuple(data.x.shape[1:])
+    if len(shape) > 1 or data.x.dtype == torch.uint8:
+        return InputSpec(shape, dtype=dtype)
+    scaler = StandardScaler(with_mean=not sparse.issparse(data.x)).fit(as_matrix(data.x), None, row_mass(data))
+    mean, variance = (torch.from_numpy(np.asarray(v, dtype=np.float64)) for v in (scaler.mean_, scaler.var_))
+    return InputSpec(shape, mean, variance.sqrt(), dtype)

@@ -1,0 +1,122 @@
+"""A pool of cross-fitted estimators, weighted by what held-out labels say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from torch import Tensor
+
+from pue.data import Features, PUData, Scenario
+from pue.propensity.crossfit import CrossFit, CrossFitted, reference_rows, row_mass
+
+SMALLEST = 1e-12
+
+
+@dataclass(frozen=True)
+class Pool:
+    """p̂ = Σ_m λ_m p̂_m with λ on the simplex that make the held-out labels most likely; p is P(labeled | x).
+
+    So the pool itself chooses how much to trust a network, over how many neighbors to smooth and how far to shrink,
+    without a single true class. And because it is linear, a member that calls a labeled row nearly impossible cannot
+    give it an enormous weight alone: ê ≥ λ_m ê_m for every member.
+    """
+
+    members: Mapping[str, CrossFit]
+
+    def fit(self, data: PUData, *, prior: float, seed: int = 0) -> Pooled:
+        fitted = {name: member.fit(data, prior=prior, seed=seed) for name, member in self.members.items()}
+        labeled = torch.cat([member.labeled_columns for member in fitted.values()], dim=1)
+        reference = torch.cat([member.reference_columns for member in fitted.values()], dim=1)
+        shares = _shares(data, labeled, reference)
+        names = [name for member, model in fitted.items() for name in _column_names(member, model)]
+        return Pooled(
+            fitted,
+            dict(zip(names, shares.tolist(), strict=True)),
+            data.scenario,
+            _pool(labeled, shares, data.scenario),
+            _pool(reference, shares, data.scenario),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """Members and their shares."""
+
+    members: dict[str, CrossFitted]
+    shares: dict[str, float]
+    """λ of every candidate."""
+    scenario: Scenario
+    held_out: Tensor
+    """ê of the labeled rows it was fitted on, in order, each from models that have not seen the row."""
+    reference: Tensor
+    """The same of `crossfit.reference_rows`, a sample of the population."""
+
+    def __call__(self, x: Features) -> Tensor:
+        columns = torch.cat([member.columns(x) for member in self.members.values()], dim=1)
+        shares = torch.tensor(list(self.shares.values()), dtype=torch.float64)
+        return _pool(columns, shares, self.scenario)
+
+    def __str__(self) -> str:
+        counted = sorted(self.shares.items(), key=lambda item: -item[1])
+        return "cross-fitted " + ", ".join(f"{name} {share:.0%}" for name, share in counted if share >= 0.005)
+
+
+def label_probability(propensity: Tensor, scenario: Scenario) -> Tensor:
+    """P(labeled | x) among the pooled rows: ê itself in a single sample, ê / (1 + ê) in case-control."""
+    p = propensity / (1 + propensity) if scenario is Scenario.CASE_CONTROL else propensity
+    return p.clamp(SMALLEST, 1 - 1e-9)
+
+
+def mixture_shares(like: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """argmax over the simplex of Σ_i weight_i log Σ_m λ_m like_im, a concave problem.
+
+    >>> mixture_shares(np.array([[0.9, 0.1], [0.9, 0.1], [0.1, 0.9]]), np.ones(3)).round(3)
+    array([0.708, 0.292])
+    """
+    members = like.shape[1]
+    weight = weight / weight.sum()
+
+    def objective(shares: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        mixed = np.maximum(like @ shares, SMALLEST)
+        return -float(weight @ np.log(mixed)), -(weight / mixed) @ like
+
+    found = minimize(
+        objective,
+        np.full(members, 1 / members),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * members,
+        constraints={"type": "eq", "fun": lambda s: s.sum() - 1, "jac": lambda s: np.ones_like(s)},
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
+    shares = np.clip(found.x, 0, None)
+    return np.asarray(shares / shares.sum(), dtype=np.float64)
+
+
+def _shares(data: PUData, labeled: Tensor, reference: Tensor) -> Tensor:
+    """Labeled rows, and the unlabeled ones among the reference rows in place of all that are not labeled."""
+    if labeled.shape[1] == 1:
+        return torch.ones(1, dtype=torch.float64)
+    mass, rows = row_mass(data), reference_rows(data)
+    others = ~data.labeled[rows]
+    scale = mass[~data.labeled].sum() / mass[rows[others]].sum()
+    like = torch.cat(
+        [label_probability(labeled, data.scenario), 1 - label_probability(reference[others], data.scenario)]
+    )
+    weight = torch.cat([mass[data.labeled], mass[rows[others]] * scale])
+    return torch.from_numpy(mixture_shares(like.numpy(), weight.numpy()))
+
+
+def _pool(columns: Tensor, shares: Tensor, scenario: Scenario) -> Tensor:
+    p = label_probability(columns, scenario) @ shares
+    return p / (1 - p) if scenario is Scenario.CASE_CONTROL else p
+
+
+def _column_names(member: str, model: CrossFitted) -> list[str]:
+    sizes = getattr(model.models[0], "k", None)
+    return [member] if sizes is None else [f"{member} k={k}" for k in sizes]
