@@ -79,6 +79,18 @@ class PUData:
         return int(self.labeled.sum())
 
     @property
+    def mass(self) -> Tensor:
+        """How many rows each row stands for: its sample weight, or one."""
+        return (
+            torch.ones(self.n_rows, dtype=torch.float64) if self.sample_weight is None else self.sample_weight.double()
+        )
+
+    def take(self, rows: Tensor) -> PUData:
+        """The data of some rows, by index or mask."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return PUData(select(self.x, rows), self.labels[rows], self.scenario, weight)
+
+    @property
     def labeled(self) -> Tensor:
         """Mask of the labeled positives."""
         return self.labels == 1

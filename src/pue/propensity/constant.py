@@ -21,7 +21,7 @@ class Constant:
     """
 
     def fit(self, data: PUData, *, prior: float, seed: int = 0) -> PropensityModel:
-        mass = torch.ones(data.n_rows, dtype=torch.float64) if data.sample_weight is None else data.sample_weight
+        mass = data.mass
         positives = prior * mass[population_rows(data.labels, data.scenario)].sum()
         frequency = min(1.0, float(mass[data.labeled].sum() / positives))
         return ConstantModel(frequency)

@@ -108,15 +108,9 @@ def fit_rows(estimator: PropensityEstimator, data: PUData, rows: Tensor, prior: 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        weight = None if data.sample_weight is None else data.sample_weight[rows]
-        part = PUData(select(data.x, rows), data.labels[rows], data.scenario, weight)
-        return estimator.fit(part, prior=prior, seed=seed)
+        return estimator.fit(data.take(rows), prior=prior, seed=seed)
     finally:
         torch.set_num_threads(threads)
-
-
-def row_mass(data: PUData) -> Tensor:
-    return torch.ones(data.n_rows, dtype=torch.float64) if data.sample_weight is None else data.sample_weight.double()
 
 
 def _out_of_fold(models: list[PropensityModel], x: Features, fold: Tensor, rows: Tensor) -> Tensor:
@@ -127,7 +121,7 @@ def _out_of_fold(models: list[PropensityModel], x: Features, fold: Tensor, rows:
 
 
 def _fold_factors(data: PUData, fold: Tensor, reference: Tensor, columns: Tensor, folds: int) -> Tensor:
-    mass, population = row_mass(data), population_rows(data.labels, data.scenario)
+    mass, population = data.mass, population_rows(data.labels, data.scenario)
     factors = torch.ones(folds, columns.shape[1], dtype=torch.float64)
     for k in range(folds):
         here = fold[reference] == k

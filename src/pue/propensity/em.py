@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy import sparse
-from sklearn.preprocessing import StandardScaler
-from torch import Tensor, nn
+from torch import nn
 
-from pue.backbones import InputSpec, build
-from pue.data import Features, PUData, Scenario, as_matrix, select
+from pue.backbones import build
+from pue.conversion import input_spec
+from pue.data import Features, PUData, Scenario
 from pue.errors import InvalidInput
 from pue.folds import most_folds
 from pue.losses import logistic
 from pue.propensity.latent import expectation, row_mass
-from pue.propensity.newton import Array, probability, sigmoid
+from pue.propensity.network import NetworkModel
+from pue.propensity.newton import Array, sigmoid
 from pue.propensity.protocol import PropensityModel
 from pue.randomness import derive
 from pue.risks import upu
@@ -64,8 +64,8 @@ class NetworkEM(ABC):
     def fit(self, data: PUData, *, prior: float, seed: int = 0) -> PropensityModel:
         share = self.validation if most_folds(data.x, data.labels) > 1 else 0.0
         rows, held_out = split_rows(data, share, seed)
-        pair = Pair(self, _rows(data, rows), seed)
-        judge = pair.data if held_out is None else _rows(data, held_out)
+        pair = Pair(self, data.take(rows), seed)
+        judge = pair.data if held_out is None else data.take(held_out)
         self._start(pair)
         best, result = pair.log_likelihood(judge), deepcopy(pair.e)
         mark, stalled = best, 0
@@ -85,7 +85,7 @@ class Pair:
 
     def __init__(self, settings: NetworkEM, data: PUData, seed: int) -> None:
         self.settings, self.data, self.seed = settings, data, seed
-        spec = _input_spec(data)
+        spec = input_spec(data, "auto", torch.device("cpu"))
         self.f, self.e = (build(settings.backbone, spec, seed=derive(seed, place)) for place in (0, 1))
         self.s, self.mass = data.labeled.numpy().astype(np.float64), row_mass(data)
         self.trainings = 0
@@ -128,32 +128,6 @@ class Pair:
         return _score(self.f, data.x), _score(self.e, data.x)
 
 
-@dataclass(frozen=True, eq=False)
-class NetworkModel:
-    """x → sigmoid of a network's score, or the odds of that."""
-
-    network: nn.Module
-    odds: bool = False
-
-    def __call__(self, x: Features) -> Tensor:
-        return probability(score(self.network, x), self.odds)
-
-
 def _score(network: nn.Module, x: Features) -> Array:
     scores: Array = score(network, x).double().numpy()
     return scores
-
-
-def _rows(data: PUData, rows: Tensor) -> PUData:
-    weight = None if data.sample_weight is None else data.sample_weight[rows]
-    return PUData(select(data.x, rows), data.labels[rows], data.scenario, weight)
-
-
-def _input_spec(data: PUData) -> InputSpec:
-    dtype = torch.float64 if "float64" in str(data.x.dtype) else torch.float32
-    shape = tuple(data.x.shape[1:])
-    if len(shape) > 1 or data.x.dtype == torch.uint8:
-        return InputSpec(shape, dtype=dtype)
-    scaler = StandardScaler(with_mean=not sparse.issparse(data.x)).fit(as_matrix(data.x), None, row_mass(data))
-    mean, variance = (torch.from_numpy(np.asarray(v, dtype=np.float64)) for v in (scaler.mean_, scaler.var_))
-    return InputSpec(shape, mean, variance.sqrt(), dtype)

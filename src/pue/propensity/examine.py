@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from pue.data import PUData, population_rows, select
-from pue.propensity.crossfit import CrossFitted, reference_rows, row_mass
+from pue.propensity.crossfit import CrossFitted, reference_rows
 from pue.propensity.pool import Pooled
 from pue.propensity.process import PropensityReport, geometric_ratio, process
 from pue.propensity.protocol import PropensityEstimator, PropensityModel, training_propensity
@@ -25,7 +25,7 @@ def examine(
     sample of the population) and, where the model held some labeled rows out, how optimistic it is about the others.
     """
     e = training_propensity(model, data)
-    mass = row_mass(data)
+    mass = data.mass
     population = float(mass[population_rows(data.labels, data.scenario)].sum())
     rows = reference_rows(data)
     reference = getattr(model, "reference", None)

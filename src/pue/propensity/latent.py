@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pue.data import PUData, Scenario
+from pue.data import PUData, Scenario, labeled_share
 from pue.propensity.newton import Array, sigmoid
 
 
@@ -36,12 +36,11 @@ def pooled_prior(data: PUData, prior: float) -> float:
     """The share of positives among the rows as they stand: π, or with the labeled rows beside the population more."""
     if data.scenario is Scenario.SINGLE_SAMPLE:
         return prior
-    mass = row_mass(data)
-    share = float(mass[data.labeled.numpy()].sum() / mass.sum())
+    share = labeled_share(data.labels, data.sample_weight)
     return share + (1 - share) * prior
 
 
 def row_mass(data: PUData) -> Array:
     """How many rows each row stands for."""
-    mass: Array = np.ones(data.n_rows) if data.sample_weight is None else data.sample_weight.double().numpy()
+    mass: Array = data.mass.numpy()
     return mass

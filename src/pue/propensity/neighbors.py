@@ -41,7 +41,7 @@ class Neighbors:
 
     def fit(self, data: PUData, *, prior: float, seed: int = 0) -> PropensityModel:
         reduction = fit_reduction(data.x, seed=seed)
-        mass = torch.ones(data.n_rows, dtype=torch.float64) if data.sample_weight is None else data.sample_weight
+        mass = data.mass
         order = torch.from_numpy(np.argsort(row_hash(data.x, seed=seed), kind="stable"))
         sides = []
         for rows in (data.labeled, population_rows(data.labels, data.scenario)):

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from pue.data import Features, PUData, Scenario
-from pue.propensity.crossfit import CrossFit, CrossFitted, reference_rows, row_mass
+from pue.propensity.crossfit import CrossFit, CrossFitted, reference_rows
 
 SMALLEST = 1e-12
 
@@ -102,7 +102,7 @@ def _shares(data: PUData, labeled: Tensor, reference: Tensor) -> Tensor:
     """Labeled rows, and the unlabeled ones among the reference rows in place of all that are not labeled."""
     if labeled.shape[1] == 1:
         return torch.ones(1, dtype=torch.float64)
-    mass, rows = row_mass(data), reference_rows(data)
+    mass, rows = data.mass, reference_rows(data)
     others = ~data.labeled[rows]
     scale = mass[~data.labeled].sum() / mass[rows[others]].sum()
     like = torch.cat(
