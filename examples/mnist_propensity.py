@@ -49,7 +49,7 @@ from pue.reduction import fit_reduction
 
 DIGITS = (0, 2, 4, 6, 8)
 MIXES = {"biased": (0.65, 0.15, 0.10, 0.07, 0.03), "uniform": (0.2,) * 5}
-CLASSIFIER: dict[str, Any] = {"backbone": "mlp", "epochs": 10, "lr": 1e-3, "weight_decay": 5e-3}
+CLASSIFIER: dict[str, Any] = {"epochs": 10, "lr": 1e-3, "weight_decay": 5e-3}
 TEN_EPOCHS = replace(EARLY_STOPPING, epochs=10, patience=None, validation=0.0, keep="last")
 
 ESTIMATORS: dict[str, tuple[Callable[[], Any], bool]] = {
@@ -142,7 +142,7 @@ def ten_times_longer() -> Auto:
 LONGER: dict[str, Callable[[], Any]] = {"auto, 80 epochs": ten_times_longer}
 
 
-def run(mix: str, method: str, propensity: str, seed: int, folder: str | None, out: Path) -> Run:
+def run(mix: str, method: str, propensity: str, seed: int, network: str, folder: str | None, out: Path) -> Run:
     torch.set_num_threads(1)
     split, data, truth = load(folder, mix, seed)
     prior = float(split.train_y.double().mean())
@@ -151,7 +151,13 @@ def run(mix: str, method: str, propensity: str, seed: int, folder: str | None, o
     if method != "weights only":
         start, cpu = time.perf_counter(), time.process_time()
         classifier = PUClassifier(
-            method, prior=prior, scenario="case_control", random_state=seed, progress=False, **CLASSIFIER
+            method,
+            prior=prior,
+            scenario="case_control",
+            backbone=network,
+            random_state=seed,
+            progress=False,
+            **CLASSIFIER,
         )
         classifier.fit(data.x, data.labels, propensity=e)
         record = record | {
@@ -160,7 +166,7 @@ def run(mix: str, method: str, propensity: str, seed: int, folder: str | None, o
         }
         scores = torch.from_numpy(classifier.decision_function(split.test_x))
         record |= evaluate(split.test_y, scores).as_dict()
-    record |= {"mix": mix, "method": method, "propensity": propensity, "seed": seed}
+    record |= {"mix": mix, "method": method, "propensity": propensity, "seed": seed, "network": network}
     with out.open("a") as file:
         file.write(json.dumps(record) + "\n")
     return record
@@ -183,10 +189,10 @@ def jobs_of(what: str, seeds: int) -> list[tuple[str, str, str, int]]:
 
 def show(out: Path, picture: str | None) -> None:
     records = [json.loads(line) for line in out.read_text().splitlines()]
-    print(f"{'mix':8} {'method':13} {'propensity':40} {'n':>2} {'accuracy %':>14} {'AUC %':>14} {'share TV':>15} "
-          f"{'corr':>6} {'n_eff':>6} {'sec':>6}")  # fmt: skip
-    for key in sorted({(r["mix"], r["method"], r["propensity"]) for r in records}):
-        rows = [r for r in records if (r["mix"], r["method"], r["propensity"]) == key]
+    print(f"{'mix':8} {'method':13} {'network':8} {'propensity':40} {'n':>2} {'accuracy %':>14} "
+          f"{'AUC %':>14} {'share TV':>15} {'corr':>6} {'n_eff':>6} {'sec':>6}")  # fmt: skip
+    for key in sorted({(r["mix"], r["method"], r["network"], r["propensity"]) for r in records}):
+        rows = [r for r in records if (r["mix"], r["method"], r["network"], r["propensity"]) == key]
 
         def cell(name: str, factor: float = 1.0, digits: int = 2, rows: list[Run] = rows) -> str:
             values = [factor * r[name] for r in rows if r.get(name) is not None]
@@ -196,21 +202,22 @@ def show(out: Path, picture: str | None) -> None:
             return f"{np.mean(values):.{digits}f}{spread}"
 
         seconds = [r["propensity_seconds"] for r in rows if "propensity_seconds" in r]
-        print(f"{key[0]:8} {key[1]:13} {key[2]:40} {len(rows):2} {cell('accuracy', 100):>14} {cell('auc', 100):>14} "
-              f"{cell('share_distance', digits=3):>15} {cell('correlation')[:5]:>6} "
+        print(f"{key[0]:8} {key[1]:13} {key[2]:8} {key[3]:40} {len(rows):2} {cell('accuracy', 100):>14} "
+              f"{cell('auc', 100):>14} {cell('share_distance', digits=3):>15} {cell('correlation')[:5]:>6} "
               f"{cell('effective_sample_size', digits=0).split(' ')[0]:>6} "
               f"{np.mean(seconds) if seconds else float('nan'):6.0f}")  # fmt: skip
-    for method in ("nnpu", "distpu"):
-        means = {}
-        for propensity in ("none", "auto", "true"):
-            values = [
-                r["accuracy"]
-                for r in records
-                if (r["mix"], r["method"], r["propensity"]) == ("biased", method, propensity)
-            ]
-            means[propensity] = np.mean(values) if values else float("nan")
-        gain = (means["auto"] - means["none"]) / (means["true"] - means["none"])
-        print(f"{method}: recovered gain {gain:.2f}")
+    for network in sorted({r["network"] for r in records}):
+        for method in ("nnpu", "distpu"):
+            kind = [r for r in records if (r["mix"], r["method"], r["network"]) == ("biased", method, network)]
+            accuracy = {
+                name: {r["seed"]: r["accuracy"] for r in kind if r["propensity"] == name}
+                for name in ("none", "auto", "true")
+            }
+            seeds = sorted(set.intersection(*(set(found) for found in accuracy.values())))
+            if not seeds:
+                continue
+            none, auto, true = (np.mean([found[seed] for seed in seeds]) for found in accuracy.values())
+            print(f"{method}, {network}: recovered gain {(auto - none) / (true - none):.2f} (n = {len(seeds)} seeds)")
     if picture:
         draw(records, picture)
 
@@ -221,17 +228,17 @@ def draw(records: list[Run], picture: str) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    names = [name for name in [*ESTIMATORS, "true"] if any(r["propensity"] == name for r in records)]
+    nnpu = [r for r in records if (r["mix"], r["method"], r["network"]) == ("biased", "nnpu", "mlp")]
+    names = [name for name in [*ESTIMATORS, "true"] if any(r["propensity"] == name for r in nnpu)]
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 0.36 * len(names) + 1.4), sharey=True, layout="constrained")
     for place, name in enumerate(names):
-        rows = [r for r in records if (r["mix"], r["method"], r["propensity"]) == ("biased", "nnpu", name)]
+        rows = [r for r in nnpu if r["propensity"] == name]
         color = {"auto": "tab:blue", "true": "black"}.get(name, "tab:gray")
         for axes, key, factor in ((left, "share_distance", 1), (right, "accuracy", 100)):
             values = [factor * r[key] for r in rows if key in r]
             axes.plot(values, [place] * len(values), "o", color=color, alpha=0.5, markersize=4)
             axes.plot([np.mean(values)], [place], "D", color=color, markersize=7)
-    base = [100 * r["accuracy"] for r in records
-            if (r["mix"], r["method"], r["propensity"]) == ("biased", "nnpu", "none")]  # fmt: skip
+    base = [100 * r["accuracy"] for r in nnpu if r["propensity"] == "none"]
     if base:
         right.axvline(np.mean(base), linestyle=":", color="tab:red")
         right.text(np.mean(base), -0.7, "no weights", color="tab:red", ha="center", fontsize=8)
@@ -250,6 +257,7 @@ def main() -> None:
     parser.add_argument("what", choices=["gain", "table", "longer", "show"])
     parser.add_argument("--data", help="folder that holds mnist/ (default: $PUE_DATA)")
     parser.add_argument("--out", type=Path, default=Path("mnist_propensity.jsonl"))
+    parser.add_argument("--network", default="mlp", help="the classifier's: mlp (the paper's) or tabular (small)")
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--picture", help="where `show` writes the picture of the table")
@@ -261,8 +269,8 @@ def main() -> None:
     done = set()
     if args.out.exists():
         lines = [json.loads(line) for line in args.out.read_text().splitlines()]
-        done = {(r["mix"], r["method"], r["propensity"], r["seed"]) for r in lines}
-    todo = [job for job in jobs_of(args.what, args.seeds) if job not in done]
+        done = {(r["mix"], r["method"], r["propensity"], r["seed"], r["network"]) for r in lines}
+    todo = [job for job in ((*job, args.network) for job in jobs_of(args.what, args.seeds)) if job not in done]
     Parallel(n_jobs=args.jobs, verbose=10)(delayed(run)(*job, args.data, args.out) for job in todo)
 
 

@@ -16,10 +16,22 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 LAYERS = [
     {"errors", "data", "randomness"},
-    {"losses", "weights", "corrections", "risks", "theory", "decisions", "metrics", "folds"},
-    {"backbones", "training"},
-    {"priors", "propensity", "labeling"},
-    {"methods", "conversion", "estimators"},
+    {
+        "losses",
+        "weights",
+        "corrections",
+        "risks",
+        "theory",
+        "decisions",
+        "metrics",
+        "folds",
+        "criteria",
+        "reduction",
+        "sensitivity",
+    },
+    {"backbones", "training", "conversion"},
+    {"priors", "propensity", "labeling", "scar_test"},
+    {"methods", "estimators", "diagnostics", "search"},
     {"datasets"},
     {"demo"},
 ]

@@ -130,7 +130,7 @@ def test_sample_weight(weight: Any) -> None:
         ({"device": "gpu"}, "unknown device 'gpu'"),
         ({"batch_size": 1}, "batch_size must be at least 2"),
         ({"batch_size": 32, "labeled_per_batch": 20}, "needs 20 labeled rows but there are only 15.*Lower"),
-        ({"batching": "random"}, "'stratified' or 'joint'"),
+        ({"batching": "random"}, "'stratified', 'joint' or 'pooled'"),
         ({"batching": "joint", "labeled_rows": "drawn"}, "joint batches cannot"),
         ({"epochs": 0}, "epochs must be at least 1"),
         ({"lr": 0.0}, "lr must be positive"),

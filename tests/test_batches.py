@@ -17,6 +17,7 @@ MODES = [
     Batching(16, labeled=5),
     Batching(16, labeled=3, labeled_rows="drawn"),
     Batching(24, "joint"),
+    Batching(24, "pooled"),
 ]
 
 
@@ -269,7 +270,7 @@ def test_joint_batches_can_neither_draw_nor_fix_the_labeled_rows(options: dict[s
     ("options", "text"),
     [
         ({"size": 1}, "batch_size must be at least 2; got 1"),
-        ({"mode": "mixed"}, "'stratified' or 'joint'; got 'mixed'"),
+        ({"mode": "mixed"}, "'stratified', 'joint' or 'pooled'; got 'mixed'"),
         ({"labeled_rows": "all"}, "'weighted' or 'drawn'; got 'all'"),
     ],
 )

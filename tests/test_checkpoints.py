@@ -94,6 +94,7 @@ CASES: dict[str, tuple[Callable[[], PUData], Training, list[Callable[[], nn.Modu
     "joint": (table, replace(PLAIN, batching=Batching(16, "joint")), []),
     "drawn": (table, replace(PLAIN, batching=Batching(16, labeled_rows="drawn")), []),
     "early stopping": (table, replace(PLAIN, epochs=30, lr=0.1, validation=0.25, patience=3), []),
+    "best by proxy AUC": (table, replace(PLAIN, validation=0.25, criterion="pauc", keep="best"), []),
     "augmentation": (
         pictures,
         replace(PLAIN, augmentation=Augmentation(shift=1, flip=True, rotate=20.0, mixup=0.5)),
@@ -336,6 +337,7 @@ OTHERS: dict[str, Callable[[], dict[str, object]]] = {
     "batches": lambda: {"training": replace(PLAIN, batching=Batching(16, "joint"))},
     "augmentation": lambda: {"training": replace(PLAIN, augmentation=Augmentation(mixup=0.1))},
     "ema": lambda: {"training": replace(PLAIN, ema=0.9)},
+    "criterion": lambda: {"training": replace(PLAIN, criterion="pa")},
     "seed": lambda: {"seed": 1},
     "prior": lambda: {"prior": 0.4},
     "one feature": lambda: {"data": other_features()},

@@ -12,12 +12,15 @@ from scipy import sparse
 from torch import Tensor, nn
 from torch.nn import functional
 
+from pue import PUClassifier
 from pue.backbones import InputSpec, build
+from pue.criteria import CRITERIA
 from pue.data import PUData, Scenario, gather, select
 from pue.errors import InvalidInput, TrainingDiverged, UnknownName
 from pue.losses import logistic
 from pue.risks import Risk, dist_pu, nnpu, upu
-from pue.training import SCHEDULES, Augmentation, Batching, Checkpointing, Training, score, train
+from pue.training import SCHEDULES, Augmentation, Batching, Checkpointing, EpochRecord, Training, score, train
+from pue.training.split import restrict, split_rows
 from pue.weights import RowWeights, normalized_inverse_propensity, uniform
 
 PRIOR = 0.6
@@ -296,11 +299,26 @@ def held_out_risk(spy: Spy, data: PUData) -> float:
 
 @pytest.mark.parametrize("ema", [None, 0.5])
 @pytest.mark.parametrize("scenario", list(Scenario))
-def test_the_validation_risk_is_the_sigmoid_risk_of_the_held_out_rows(scenario: str, ema: float | None) -> None:
+def test_by_default_validation_is_minus_the_sigmoid_risk_of_the_held_out_rows(scenario: str, ema: float | None) -> None:
     data = table(200, scenario=scenario)
     ours = Spy(network())
     history = train(ours, data, scar(data), nnpu(), Training(epochs=2, validation=0.2, ema=ema), seed=3)
-    assert history[-1].validation == pytest.approx(held_out_risk(ours, data), abs=1e-12)
+    assert history[-1].validation == pytest.approx(-held_out_risk(ours, data), abs=1e-12)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("scenario", list(Scenario))
+def test_validation_is_the_criterion_of_the_held_out_rows_with_their_weights(scenario: str, criterion: str) -> None:
+    data, ours = table(200, scenario=scenario), network()
+    data.x.sub_(1)  # so that scores lie on both sides of zero
+    [record] = train(ours, data, biased(data), nnpu(), Training(1, validation=0.2, criterion=criterion), seed=3)
+    _, held_out = split_rows(data, 0.2, 3)
+    scores = score(ours, data.x, held_out)
+    expected, plain = (
+        CRITERIA[criterion](scores, restrict(weights(data), data.labels, held_out)) for weights in (biased, scar)
+    )
+    assert record.validation == pytest.approx(expected, abs=1e-12)
+    assert record.validation != pytest.approx(plain, abs=1e-3)
 
 
 @pytest.mark.parametrize("scenario", list(Scenario))
@@ -311,7 +329,7 @@ def test_weights_restricted_to_a_split_keep_the_mass_of_each_part(scenario: str)
     training = Training(epochs=1, lr=1e-30, validation=0.2, batching=FULL)
     [record] = train(OneScore(2.0), data, biased(data), upu(), training, seed=0)
     assert record.risk == pytest.approx(risk_of_one_score(2.0), abs=1e-12)
-    assert record.validation == pytest.approx(risk_of_one_score(2.0), abs=1e-12)
+    assert record.validation == pytest.approx(-risk_of_one_score(2.0), abs=1e-12)
 
 
 # --------------------------------------------------------------------------------------------- early stopping
@@ -347,7 +365,7 @@ def test_early_stopping_returns_the_best_epoch_and_stops_after_patience(patience
     training = replace(training, ema=ema)
     stopped, short = Shifted(), Shifted()
     history = train(stopped, data, scar(data), DRIFT, replace(training, patience=patience), seed=1)
-    best = int(np.argmin([record.validation for record in history]))
+    best = int(np.argmax([record.validation for record in history]))
     assert best > 0
     assert len(history) == best + 1 + patience < training.epochs
     # All randomness is a function of (seed, epoch), so a run that ends at the best epoch has its parameters.
@@ -359,7 +377,7 @@ def test_the_best_epoch_is_returned_even_if_patience_never_ran_out() -> None:
     data, training = crossing()
     ours, short = Shifted(), Shifted()
     history = train(ours, data, scar(data), DRIFT, replace(training, patience=40), seed=1)
-    best = int(np.argmin([record.validation for record in history]))
+    best = int(np.argmax([record.validation for record in history]))
     assert best < len(history) - 1 == 39
     train(short, data, scar(data), DRIFT, replace(training, epochs=best + 1), seed=1)
     assert same(state(ours), state(short))
@@ -370,8 +388,66 @@ def test_without_patience_the_last_epoch_is_the_result() -> None:
     ours = Spy(Shifted())
     held_out = [record.validation for record in train(ours, data, scar(data), DRIFT, training, seed=1)]
     assert len(held_out) == 40
-    assert held_out[-1] > min(held_out)
-    assert held_out[-1] == pytest.approx(held_out_risk(ours, data), abs=1e-12)
+    assert held_out[-1] < max(held_out)
+    assert held_out[-1] == pytest.approx(-held_out_risk(ours, data), abs=1e-12)
+
+
+@pytest.mark.parametrize("criterion", ["risk", "pa"])
+def test_the_best_epoch_can_be_kept_without_stopping_early(criterion: str) -> None:
+    data, training = crossing()
+    training = replace(training, criterion=criterion)
+    ours, short = Shifted(), Shifted()
+    history = train(ours, data, scar(data), DRIFT, replace(training, keep="best"), seed=1)
+    best = int(np.argmax([record.validation for record in history]))  # the first of equals
+    assert 0 < best < len(history) - 1 == 39
+    train(short, data, scar(data), DRIFT, replace(training, epochs=best + 1), seed=1)
+    assert same(state(ours), state(short))
+
+
+def test_the_last_epoch_can_be_kept_although_the_run_stopped_early() -> None:
+    data, training = crossing()
+    ours, short = Shifted(), Shifted()
+    history = train(ours, data, scar(data), DRIFT, replace(training, patience=4, keep="last"), seed=1)
+    assert len(history) < 40
+    train(short, data, scar(data), DRIFT, replace(training, epochs=len(history)), seed=1)
+    assert same(state(ours), state(short))
+
+
+def test_a_ranking_does_not_stop_a_run_that_only_moves_the_threshold() -> None:
+    # b moves all scores alike: PAUC never rises above that of the first epoch, and patience runs out at once.
+    data, training = crossing()
+    history = train(Shifted(), data, scar(data), DRIFT, replace(training, criterion="pauc", patience=3), seed=1)
+    assert len({record.validation for record in history}) == 1
+    assert len(history) == 4
+
+
+@pytest.mark.parametrize("ema", [None, 0.5])
+def test_whoever_looks_after_every_epoch_sees_what_would_be_the_result(ema: float | None) -> None:
+    data, seen = table(), []
+    training = Training(epochs=4, batching=Batching(16), schedule="constant", ema=ema)
+
+    def look(record: EpochRecord, module: nn.Module) -> None:
+        seen.append((record, state(module)))
+        score(module, data.x)  # leaves it in eval mode, which is none of the loop's concern
+
+    history = train(network(3, nn.Dropout(0.5)), data, scar(data), nnpu(), training, seed=0, on_epoch=look)
+    assert [record for record, _ in seen] == history
+    for epochs in (1, 4):
+        short = network(3, nn.Dropout(0.5))
+        train(short, data, scar(data), nnpu(), replace(training, epochs=epochs), seed=0)
+        assert same(seen[epochs - 1][1], state(short))
+
+
+def test_the_classifier_hands_criterion_and_keep_on() -> None:
+    data, fitted = table(200), {}
+    for keep in ("best", "last"):
+        options = {"validation": 0.2, "criterion": "pauc", "keep": keep, "epochs": 12, "lr": 0.3, "batch_size": 32}
+        fitted[keep] = PUClassifier(prior=PRIOR, random_state=0, **options).fit(data.x, data.labels)
+    history = [record.validation for record in fitted["last"].history_]
+    assert history == [record.validation for record in fitted["best"].history_]
+    assert 0.5 < max(history) <= 1
+    assert max(history) > history[-1]
+    assert not same(state(fitted["best"].network_), state(fitted["last"].network_))
 
 
 # -------------------------------------------------------------------------------------------------- randomness
@@ -516,7 +592,7 @@ def test_held_out_rows_of_a_sparse_table_give_the_risk_of_those_rows() -> None:
     dense.x[:, 1:] *= dense.x[:, 1:] > 0.5
     data, spy = PUData(sparse.csr_matrix(dense.x.numpy()), dense.labels), Spy(network())
     [record] = train(spy, data, scar(data), nnpu(), Training(epochs=1, validation=0.2), seed=0)
-    assert record.validation == pytest.approx(held_out_risk(spy, data), abs=1e-12)
+    assert record.validation == pytest.approx(-held_out_risk(spy, data), abs=1e-12)
 
 
 def test_the_score_of_a_row_does_not_depend_on_which_rows_are_scored() -> None:
@@ -603,6 +679,24 @@ def test_parameters_that_are_not_finite_after_the_last_step_are_no_result() -> N
         train(module, data, scar(data), upu(logistic), training, seed=0)
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_held_out_scores_that_are_not_finite_are_no_criterion(criterion: str, value: float) -> None:
+    # Training rows are fine here, and a comparison with NaN would be false, not an error.
+    class Odd(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = network()
+
+        def forward(self, x: Tensor) -> Tensor:
+            scores = self.body(x)
+            return scores if self.training else torch.where(x[:, 0] > 0, value, scores)
+
+    data = table(100)
+    with pytest.raises(TrainingDiverged, match="scores of held-out rows are not finite after epoch 1"):
+        train(Odd(), data, scar(data), nnpu(), Training(2, validation=0.2, criterion=criterion), seed=0)
+
+
 def test_nothing_half_written_is_left_by_a_run_that_diverged(tmp_path) -> None:
     data = table()
     with pytest.raises(TrainingDiverged):
@@ -634,6 +728,7 @@ def test_nothing_half_written_is_left_by_a_run_that_diverged(tmp_path) -> None:
         ({"validation": 0.6}, r"validation must lie in \[0, 0.5\]; got 0.6"),
         ({"patience": 3}, "early stopping needs .* held-out rows: set validation=0.1"),
         ({"patience": 0, "validation": 0.1}, "patience of at least 1"),
+        ({"keep": "best"}, "best epoch is chosen by held-out rows: set validation=0.1"),
     ],
 )
 def test_wrong_settings_are_refused_with_a_remedy(options: dict[str, float], text: str) -> None:
@@ -644,3 +739,13 @@ def test_wrong_settings_are_refused_with_a_remedy(options: dict[str, float], tex
 def test_an_unknown_optimizer_is_named_with_a_suggestion() -> None:
     with pytest.raises(UnknownName, match=r"unknown optimizer 'adan'\. Did you mean 'adam'\?"):
         Training(optimizer="adan")
+
+
+def test_an_unknown_criterion_is_named_with_a_suggestion() -> None:
+    with pytest.raises(UnknownName, match=r"unknown criterion 'pau'\. Did you mean 'pauc'\? Available: auc, "):
+        Training(criterion="pau")
+
+
+def test_an_unknown_epoch_to_keep_is_refused() -> None:
+    with pytest.raises(UnknownName, match=r"unknown keep 'first'.*Available: auto, best, last"):
+        Training(keep="first")

@@ -5,6 +5,7 @@ X, s ─► PUData ─► prior π ─► propensity ê ─► weights ─► ne
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -21,11 +22,11 @@ from pue.backbones import InputSpec, build
 from pue.conversion import as_device, as_features, as_label_array, as_propensity, as_pu_data, input_spec, to_numpy
 from pue.data import Features, PUData, Scenario, labeled_share, require_prior, select
 from pue.decisions import decide
-from pue.errors import InvalidInput, UnknownName
+from pue.errors import InvalidInput, PueWarning, UnknownName
 from pue.losses import LOSSES, Loss, zero_one
 from pue.methods import find_method, pu_weights
 from pue.priors import elkan_noto
-from pue.propensity import PROPENSITIES, PropensityEstimator, PropensityModel, process, training_propensity
+from pue.propensity import PropensityEstimator, PropensityModel, PropensityReport, examine, find_propensity, process
 from pue.randomness import derive
 from pue.risks import upu
 from pue.training import Augmentation, Batching, Checkpointing, Training, score, train
@@ -54,12 +55,14 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         "auto": about 1,000 steps, but at least 20 and at most 500 epochs.
     batch_size, batching, labeled_per_batch, labeled_rows
         See `pue.training.Batching`. Data that fit into one batch are used whole, in order.
-    optimizer, lr, weight_decay, schedule, ema, validation, patience
+    optimizer, lr, weight_decay, schedule, ema, validation, criterion, patience, keep
         See `pue.training.Training`.
     augmentation : None or Augmentation
         Shift, flip, rotate (images) and mixup.
     propensity_floor : float
         Smallest propensity; smaller estimates are clipped and counted in `propensity_report_`.
+    propensity_trim : bool
+        Whether labeled rows whose propensity is too small to be worth their variance get no weight (Crump et al. 2009).
     device : str
         "cpu", "cuda" or "mps".
     dtype : "auto", "float32" or "float64"
@@ -107,7 +110,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         loss: str | Loss | None = None,
         epochs: int | Literal["auto"] = "auto",
         batch_size: int = 256,
-        batching: Literal["stratified", "joint"] = "stratified",
+        batching: Literal["stratified", "joint", "pooled"] = "stratified",
         labeled_per_batch: int | None = None,
         labeled_rows: Literal["weighted", "drawn"] = "weighted",
         optimizer: str = "adam",
@@ -117,8 +120,11 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         ema: float | None = None,
         augmentation: Augmentation | None = None,
         validation: float = 0.0,
+        criterion: str = "risk",
         patience: int | None = None,
+        keep: Literal["auto", "best", "last"] = "auto",
         propensity_floor: float = 1e-4,
+        propensity_trim: bool = False,
         device: str = "cpu",
         dtype: Literal["auto", "float32", "float64"] = "auto",
         checkpoint_dir: str | Path | None = None,
@@ -144,8 +150,11 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         self.ema = ema
         self.augmentation = augmentation
         self.validation = validation
+        self.criterion = criterion
         self.patience = patience
+        self.keep = keep
         self.propensity_floor = propensity_floor
+        self.propensity_trim = propensity_trim
         self.device = device
         self.dtype = dtype
         self.checkpoint_dir = checkpoint_dir
@@ -175,12 +184,10 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
             checkpointing = Checkpointing(Path(self.checkpoint_dir), self.checkpoint_every)
         self.prior_ = self._prior(data)
         self._propensity_model: PropensityModel | None = None
-        self.propensity_, self.propensity_report_ = None, None
+        self.propensity_: NDArray[np.float64] | None = None
+        self.propensity_report_: PropensityReport | None = None
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         e = self._propensity(data, known, seed)
-        if e is not None:
-            e, self.propensity_report_ = process(e, floor=self.propensity_floor)
-            self.propensity_ = e.numpy()
         network = build(self.backbone, input_spec(data, self.dtype, device), seed=seed)
         self.history_ = train(
             network,
@@ -269,20 +276,26 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         return prior
 
     def _propensity(self, data: PUData, known: Tensor | None, seed: int) -> Tensor | None:
-        if known is not None or self.propensity is None:
-            return known
-        if self.propensity == "known":
+        if known is not None:
+            mass = None if data.sample_weight is None else data.sample_weight[data.labeled]
+            e, report = process(
+                known, floor=self.propensity_floor, trim=self.propensity_trim, mass=mass, source="known"
+            )
+        elif self.propensity is None:
+            return None
+        elif self.propensity == "known":
             raise InvalidInput('propensity="known" needs the values: fit(X, y, propensity=e).')
-        estimator = self.propensity
-        if isinstance(estimator, str):
-            if estimator not in PROPENSITIES:
-                raise UnknownName("propensity", estimator, [*PROPENSITIES, "known"])
-            estimator = PROPENSITIES[estimator]
-        if not isinstance(estimator, PropensityEstimator):
-            raise InvalidInput(f"propensity must be a name or have a method fit(data, prior=…); got {estimator!r}.")
-        model = estimator.fit(data, prior=self.prior_, seed=derive(seed, 1))
-        self._propensity_model = model
-        return training_propensity(model, data)
+        else:
+            estimator = find_propensity(self.propensity)
+            model = estimator.fit(data, prior=self.prior_, seed=derive(seed, 1))
+            self._propensity_model = model
+            e, report = examine(
+                model, data, estimator=estimator, floor=self.propensity_floor, trim=self.propensity_trim
+            )
+        if report.alarm and known is None:
+            warnings.warn(report.alarm, PueWarning, stacklevel=3)
+        self.propensity_, self.propensity_report_ = e.numpy(), report
+        return e
 
     def _loss(self, default: Loss) -> Loss:
         if self.loss is None:
@@ -305,5 +318,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
             ema=self.ema,
             augmentation=self.augmentation or Augmentation(),
             validation=self.validation,
+            criterion=self.criterion,
             patience=self.patience,
+            keep=self.keep,
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from pue.data import Features, PUData, population_rows, select
@@ -16,6 +17,7 @@ from pue.propensity.logistic import Logistic
 from pue.propensity.protocol import PropensityEstimator, PropensityModel
 from pue.randomness import derive
 
+SMALL = 20_000
 REFERENCE = 5_000
 """Rows of the population that are scored out of fold too: they set the scale of every fold."""
 
@@ -104,11 +106,15 @@ def reference_rows(data: PUData, most: int = REFERENCE) -> Tensor:
 
 
 def fit_rows(estimator: PropensityEstimator, data: PUData, rows: Tensor, prior: float, seed: int) -> PropensityModel:
-    """The estimator on some of the rows, with one torch thread: for small networks that beats several."""
+    """The estimator on some of the rows, with one torch thread: for small networks that beats several.
+
+    On small tables the threads of boosted trees wait for each other longer than they work.
+    """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return estimator.fit(data.take(rows), prior=prior, seed=seed)
+        with threadpool_limits(1 if data.n_rows < SMALL else None, user_api="openmp"):
+            return estimator.fit(data.take(rows), prior=prior, seed=seed)
     finally:
         torch.set_num_threads(threads)
 

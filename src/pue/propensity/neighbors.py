@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pue.data import Features, PUData, population_rows, select
+from pue.data import Features, PUData, Scenario, population_rows, select
 from pue.errors import InvalidInput
 from pue.folds import row_hash
 from pue.propensity.protocol import PropensityModel
@@ -41,28 +41,29 @@ class Neighbors:
 
     def fit(self, data: PUData, *, prior: float, seed: int = 0) -> PropensityModel:
         reduction = fit_reduction(data.x, seed=seed)
-        mass = data.mass
         order = torch.from_numpy(np.argsort(row_hash(data.x, seed=seed), kind="stable"))
-        sides = []
-        for rows in (data.labeled, population_rows(data.labels, data.scenario)):
-            chosen = order[rows[order]][:MOST_ROWS]
-            share = mass[chosen] * (mass[rows].sum() / mass[chosen].sum())
-            sides.append((reduction(select(data.x, chosen)), share.float()))
-        (labeled, labels), (population, rows) = sides
-        rate = float(mass[data.labeled].sum() / mass[population_rows(data.labels, data.scenario)].sum())
-        thinning = min(1.0, MOST_ROWS / int(population_rows(data.labels, data.scenario).sum()))
-        k = tuple(min(len(population), max(1, round(size * thinning / rate))) for size in self.labels)
-        return NeighborsModel(k, reduction, labeled, labels, population, rows)
+        members = population_rows(data.labels, data.scenario)
+        population, mass = _thinned(data, order, members)
+        rate = float(data.mass[data.labeled].sum() / data.mass[members].sum())
+        density = len(population) / int(members.sum())
+        k = tuple(min(len(population), max(1, round(size * density / rate))) for size in self.labels)
+        z = reduction(select(data.x, population))
+        if data.scenario is Scenario.SINGLE_SAMPLE:  # the labeled rows are in the ball or not, no need to measure
+            return NeighborsModel(k, rate, reduction, z, mass, mass * data.labeled[population])
+        labeled, labeled_mass = _thinned(data, order, data.labeled)
+        return NeighborsModel(k, rate, reduction, z, mass, labeled_mass, reduction(select(data.x, labeled)))
 
 
 @dataclass(frozen=True, eq=False)
 class NeighborsModel:
     k: tuple[int, ...]
+    rate: float
     reduction: Reduction
-    labeled: Tensor
-    labeled_mass: Tensor
     population: Tensor
-    population_mass: Tensor
+    mass: Tensor
+    labeled_mass: Tensor
+    """Of the labeled rows, if they stand beside the population; else of the population, zero where not labeled."""
+    labeled: Tensor | None = None
 
     def __call__(self, x: Features) -> Tensor:
         return self.columns(x).mean(1)
@@ -70,17 +71,25 @@ class NeighborsModel:
     def columns(self, x: Features) -> Tensor:
         """(n, number of k): one estimate for every k, all from one search."""
         z = self.reduction(x)
-        size = max(1, BLOCK // (len(self.population) + len(self.labeled)))
+        size = max(1, BLOCK // (len(self.population) + len(self.labeled_mass)))
         parts = [self._counts(block) for block in torch.split(z, size)]
         return torch.cat(parts) if parts else torch.empty(0, len(self.k), dtype=torch.float64)
 
     def _counts(self, z: Tensor) -> Tensor:
-        rate = self.labeled_mass.double().sum() / self.population_mass.double().sum()
         distance, nearest = torch.cdist(z, self.population).topk(max(self.k), largest=False, sorted=True)
-        mass = self.population_mass[nearest].double().cumsum(1)
-        to_labeled = torch.cdist(z, self.labeled)
-        found = []
-        for k in self.k:
-            labels = (to_labeled <= distance[:, k - 1 : k]).to(self.labeled_mass.dtype) @ self.labeled_mass
-            found.append((labels.double() + 0.5) / (mass[:, k - 1] + 0.5 / rate))
-        return torch.stack(found, dim=1)
+        ends = torch.tensor(self.k) - 1
+        rows = self.mass[nearest].cumsum(1)[:, ends]
+        if self.labeled is None:
+            labels = self.labeled_mass[nearest].cumsum(1)[:, ends]
+        else:
+            away = torch.cdist(z, self.labeled)
+            inside = [(away <= distance[:, end : end + 1]).double() @ self.labeled_mass for end in ends.tolist()]
+            labels = torch.stack(inside, dim=1)
+        return (labels + 0.5) / (rows + 0.5 / self.rate)
+
+
+def _thinned(data: PUData, order: Tensor, members: Tensor) -> tuple[Tensor, Tensor]:
+    """At most `MOST_ROWS` of the member rows, chosen by content, and what mass each stands for."""
+    chosen = order[members[order]][:MOST_ROWS]
+    mass = data.mass
+    return chosen, mass[chosen] * (mass[members].sum() / mass[chosen].sum())

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from torch import Tensor
 
-from pue.data import Features, PUData, Scenario
+from pue.data import Features, PUData, Scenario, select
 from pue.propensity.crossfit import CrossFit, CrossFitted, reference_rows
+from pue.propensity.smooth import smooth_over_labeled
+from pue.reduction import fit_reduction
 
 SMALLEST = 1e-12
 
@@ -27,6 +29,8 @@ class Pool:
     """
 
     members: Mapping[str, CrossFit]
+    smooth: bool = True
+    """Whether the labeled rows' ê are averaged over their nearest labeled rows, see `smooth_over_labeled`."""
 
     def fit(self, data: PUData, *, prior: float, seed: int = 0) -> Pooled:
         fitted = {name: member.fit(data, prior=prior, seed=seed) for name, member in self.members.items()}
@@ -34,12 +38,19 @@ class Pool:
         reference = torch.cat([member.reference_columns for member in fitted.values()], dim=1)
         shares = _shares(data, labeled, reference)
         names = [name for member, model in fitted.items() for name in _column_names(member, model)]
+        held_out, neighbors = _pool(labeled, shares, data.scenario), 0
+        if self.smooth:
+            reduction = fit_reduction(data.x, seed=seed)
+            held_out, neighbors = smooth_over_labeled(
+                held_out, reduction(select(data.x, data.labeled)), data.mass[data.labeled]
+            )
         return Pooled(
             fitted,
             dict(zip(names, shares.tolist(), strict=True)),
             data.scenario,
-            _pool(labeled, shares, data.scenario),
+            held_out,
             _pool(reference, shares, data.scenario),
+            neighbors,
         )
 
 
@@ -54,7 +65,9 @@ class Pooled:
     held_out: Tensor
     """ê of the labeled rows it was fitted on, in order, each from models that have not seen the row."""
     reference: Tensor
-    """The same of `crossfit.reference_rows`, a sample of the population."""
+    """The same of `crossfit.reference_rows`, a sample of the population; not smoothed."""
+    neighbors: int = 0
+    """Over how many other labeled rows `held_out` was smoothed."""
 
     def __call__(self, x: Features) -> Tensor:
         columns = torch.cat([member.columns(x) for member in self.members.values()], dim=1)
@@ -63,7 +76,8 @@ class Pooled:
 
     def __str__(self) -> str:
         counted = sorted(self.shares.items(), key=lambda item: -item[1])
-        return "cross-fitted " + ", ".join(f"{name} {share:.0%}" for name, share in counted if share >= 0.005)
+        text = "cross-fitted " + ", ".join(f"{name} {share:.0%}" for name, share in counted if share >= 0.005)
+        return text + (f"; smoothed over {self.neighbors} labeled neighbors" if self.neighbors else "")
 
 
 def label_probability(propensity: Tensor, scenario: Scenario) -> Tensor:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from pue.errors import InvalidInput
 
-Mode = Literal["stratified", "joint"]
+Mode = Literal["stratified", "joint", "pooled"]
 LabeledRows = Literal["weighted", "drawn"]
 
 
@@ -25,7 +25,9 @@ class Batching:
     """How batches are made.
 
     "stratified": every batch holds the same number of labeled rows; an epoch is one pass over the unlabeled rows.
-    "joint": one shuffled pass over all rows, as the paper's loader. Data that fit into one batch are used whole.
+    "joint": one shuffled pass over all rows, as the paper's loader; each kind of row is averaged on its own.
+    "pooled": the same pass, all rows averaged alike: for models of the label itself, which is then one more column.
+    Data that fit into one batch are used whole.
     """
 
     size: int = 256
@@ -38,12 +40,12 @@ class Batching:
     def __post_init__(self) -> None:
         if self.size < 2:
             raise InvalidInput(f"batch_size must be at least 2; got {self.size}.")
-        if self.mode not in ("stratified", "joint"):
-            raise InvalidInput(f"batching must be 'stratified' or 'joint'; got {self.mode!r}.")
+        if self.mode not in ("stratified", "joint", "pooled"):
+            raise InvalidInput(f"batching must be 'stratified', 'joint' or 'pooled'; got {self.mode!r}.")
         if self.labeled_rows not in ("weighted", "drawn"):
             raise InvalidInput(f"labeled_rows must be 'weighted' or 'drawn'; got {self.labeled_rows!r}.")
-        if self.mode == "joint" and (self.labeled_rows == "drawn" or self.labeled is not None):
-            raise InvalidInput("joint batches cannot fix or draw the labeled rows. Use batching='stratified'.")
+        if self.mode != "stratified" and (self.labeled_rows == "drawn" or self.labeled is not None):
+            raise InvalidInput(f"{self.mode} batches cannot fix or draw the labeled rows. Use batching='stratified'.")
 
 
 class Batches:
@@ -67,7 +69,7 @@ class Batches:
     def epoch(self, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
         if self._whole:
             return iter([(torch.arange(len(self._labels)), torch.ones(len(self._labels), dtype=torch.float64))])
-        return self._stratified(generator) if self._batching.mode == "stratified" else self._joint(generator)
+        return self._stratified(generator) if self._batching.mode == "stratified" else self._shuffled(generator)
 
     def _stratum_sizes(self) -> dict[int, int]:
         size, n = self._batching.size, len(self._labels)
@@ -98,7 +100,7 @@ class Batches:
             return 1
         rows, size = (
             (len(self._labels), self._batching.size)
-            if self._batching.mode == "joint"
+            if self._batching.mode != "stratified"
             else (len(self._rows[0]), self._sizes[0])
         )
         return max(1, -(-rows // size))
@@ -133,10 +135,13 @@ class Batches:
         order = torch.cat([torch.randperm(len(rows), generator=generator) for _ in range(passes)])[:total]
         return rows[order], torch.full((total,), len(rows) / size, dtype=torch.float64)
 
-    def _joint(self, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+    def _shuffled(self, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
         for index in torch.randperm(len(self._labels), generator=generator).tensor_split(self.steps):
+            factor = torch.full((len(index),), len(self._labels) / len(index), dtype=torch.float64)
+            if self._batching.mode == "pooled":
+                yield index, factor
+                continue
             labels = self._labels[index]
-            factor = torch.zeros(len(index), dtype=torch.float64)
             for value, rows in self._rows.items():
                 here = labels == value
                 factor[here] = len(rows) / max(1, int(here.sum()))

@@ -19,10 +19,11 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from pue.criteria import CRITERIA
 from pue.data import Features, PUData, as_float, gather
 from pue.errors import CheckpointMismatch, TrainingDiverged
 from pue.randomness import derive, seeded
-from pue.risks import Reduce, Risk, no_reduction, upu
+from pue.risks import Reduce, Risk, no_reduction
 from pue.training.augment import mixup
 from pue.training.batches import Batches
 from pue.training.checkpoints import (
@@ -52,8 +53,12 @@ def train(
     checkpointing: Checkpointing | None = None,
     progress: bool | None = None,
     reduce: Reduce = no_reduction,
+    on_epoch: Callable[[EpochRecord, nn.Module], None] | None = None,
 ) -> list[EpochRecord]:
-    """Train `network` in place (it ends on `device`, in eval mode) and return one record an epoch."""
+    """Train `network` in place (it ends on `device`, in eval mode) and return one record an epoch.
+
+    `on_epoch` is called after every epoch with its record and the network that would be the result if it were the last.
+    """
     run = _Run(network, data, weights, risk, training, seed, torch.device(device), reduce)
     written = None  # the epoch that is on the disk already
     if checkpointing is not None:
@@ -72,6 +77,8 @@ def train(
         with epoch_progress(training.epochs, done=run.epoch, show=progress) as report:
             while not run.finished():
                 report(run.one_epoch(report.within))
+                if on_epoch is not None:
+                    on_epoch(run.history[-1], run.result())
                 if checkpointing is not None:
                     last = run.snapshot()
                     if run.epoch % checkpointing.every == 0 or run.finished():
@@ -132,7 +139,7 @@ class _Run:
         self.epoch = 0
         self.history: list[EpochRecord] = []
         self.best: dict[str, Tensor] | None = None
-        self.best_validation = math.inf
+        self.best_validation = -math.inf
         self.best_epoch = -1
 
     def finished(self) -> bool:
@@ -191,25 +198,26 @@ class _Run:
     def _validate(self) -> float | None:
         if self.held_out is None or self.held_out_weights is None:
             return None
-        result = self._result()
-        scores = score(result, self.x, self.held_out).double()
-        validation = float(upu()(scores, self.held_out_weights))
-        if not math.isfinite(validation):
+        scores = score(self.result(), self.x, self.held_out)
+        if not bool(torch.isfinite(scores).all()):
             raise TrainingDiverged(
-                f"the held-out risk is not finite after epoch {self.epoch + 1}. Try a smaller learning rate (now "
-                f"lr={self.training.lr:g})."
+                f"the scores of held-out rows are not finite after epoch {self.epoch + 1}. Try a smaller learning rate "
+                f"(now lr={self.training.lr:g})."
             )
-        if self.training.patience is not None and validation < self.best_validation:
+        validation = CRITERIA[self.training.criterion](scores, self.held_out_weights)
+        if validation > self.best_validation:
             self.best_validation, self.best_epoch = validation, self.epoch
-            self.best = {name: tensor.detach().clone() for name, tensor in result.state_dict().items()}
+            if self.training.keeps_best:
+                self.best = {name: tensor.detach().clone() for name, tensor in self.result().state_dict().items()}
         return validation
 
-    def _result(self) -> nn.Module:
+    def result(self) -> nn.Module:
+        """What the run has come to: the network, or its average."""
         return self.network if self.average is None else self.average.module
 
     def finish(self) -> None:
         self._require_finite_parameters()
-        state = self.best if self.best is not None else self._result().state_dict()
+        state = self.best if self.best is not None else self.result().state_dict()
         self.network.load_state_dict(state)
         self.network.eval()
 
@@ -260,7 +268,7 @@ class _Run:
             self.average.load_state_dict(parts["average"])
         self.best = parts["best"] or None
         best = snapshot.record["best_validation"]
-        self.best_validation = math.inf if best is None else best
+        self.best_validation = -math.inf if best is None else best
         self.best_epoch = snapshot.record["best_epoch"]
         self.history = [EpochRecord(**entry) for entry in snapshot.record["history"]]
         self.epoch = snapshot.epoch

@@ -1,4 +1,4 @@
-"""Progress of a run: a bar on a terminal, one line an epoch elsewhere if asked for, silence otherwise."""
+"""Progress of a run: a bar on a terminal, one line a step elsewhere if asked for, silence otherwise."""
 
 from __future__ import annotations
 
@@ -23,32 +23,41 @@ class Report:
         self.epoch(record)
 
 
-def _nothing(_: object) -> None:
-    """Silence."""
-
-
 @contextmanager
 def epoch_progress(
     total: int, *, done: int = 0, show: bool | None = None, title: str = "training", console: Console | None = None
 ) -> Iterator[Report]:
     """What to call while training. `show=None`: a bar on a terminal, else nothing; False: nothing; True: something."""
+    with step_progress(total, "epoch", done=done, show=show, title=title, console=console) as (step, within):
+        yield Report(lambda record: step(record.epoch + 1, describe(record)), within)
+
+
+@contextmanager
+def step_progress(
+    total: int, unit: str, *, done: int = 0, show: bool | None = None, title: str, console: Console | None = None
+) -> Iterator[tuple[Callable[[int, str], None], Callable[[float], None]]]:
+    """Two functions: `step(done, status)` after every step, and `within(done)` between two of them."""
     console = console or Console(stderr=True)
     if show is False or (show is None and not console.is_terminal):
-        yield Report(_nothing, _nothing)
+        yield _nothing, _nothing
     elif console.is_terminal:
-        with _bar(console) as bar:
+        with _bar(console, unit) as bar:
             task = bar.add_task(title, total=total, completed=done, status="")
-            yield Report(
-                lambda record: bar.update(task, completed=record.epoch + 1, status=describe(record)),
-                lambda epochs: bar.update(task, completed=epochs),
+            yield (
+                lambda done, status: bar.update(task, completed=done, status=status),
+                lambda done: bar.update(task, completed=done),
             )
     else:
-        yield Report(
-            lambda record: console.print(
-                f"{title} epoch {record.epoch + 1}/{total}  {describe(record)}", highlight=False, soft_wrap=True
+        yield (
+            lambda done, status: console.print(
+                f"{title} {unit} {done}/{total}  {status}", highlight=False, soft_wrap=True
             ),
             _nothing,
         )
+
+
+def _nothing(*_: object) -> None:
+    """Silence."""
 
 
 def describe(record: EpochRecord) -> str:
@@ -59,12 +68,12 @@ def describe(record: EpochRecord) -> str:
     return "  ".join(parts)
 
 
-def _bar(console: Console) -> Progress:
+def _bar(console: Console, unit: str) -> Progress:
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
-        TextColumn("epochs  {task.fields[status]}"),
+        TextColumn(unit + "s  {task.fields[status]}"),
         TextColumn("ETA"),
         TimeRemainingColumn(),
         console=console,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 
+from pue.criteria import CRITERIA
 from pue.errors import InvalidInput, UnknownName
 from pue.training.augment import Augmentation
 from pue.training.batches import Batching
@@ -33,15 +35,23 @@ class Training:
     """Decay of an exponential moving average of the parameters, which then is the result; None: off."""
     augmentation: Augmentation = field(default_factory=Augmentation)
     validation: float = 0.0
-    """Share of the rows held out; their PU risk (sigmoid loss, uncorrected) is recorded after every epoch."""
+    """Share of the rows held out; the criterion of their scores is recorded after every epoch."""
+    criterion: str = "risk"
+    """A name in `pue.criteria.CRITERIA`. It sees the held-out rows' weights: uniform for nnPU, ω for nnPUe."""
     patience: int | None = None
-    """Stop after so many epochs without a better held-out risk, and go back to the best epoch; None: never."""
+    """Stop after so many epochs in which the criterion did not rise above its best; None: never."""
+    keep: Literal["auto", "best", "last"] = "auto"
+    """Which epoch is the result, the one with the best criterion or the last; "auto": the best if there is patience."""
 
     def __post_init__(self) -> None:
         if self.optimizer not in OPTIMIZERS:
             raise UnknownName("optimizer", self.optimizer, OPTIMIZERS)
         if self.schedule not in SCHEDULES:
             raise UnknownName("schedule", self.schedule, SCHEDULES)
+        if self.criterion not in CRITERIA:
+            raise UnknownName("criterion", self.criterion, CRITERIA)
+        if self.keep not in ("auto", "best", "last"):
+            raise UnknownName("keep", self.keep, ["auto", "best", "last"])
         if self.epochs < 1:
             raise InvalidInput(f"epochs must be at least 1; got {self.epochs}.")
         if not self.lr > 0 or self.weight_decay < 0:
@@ -54,6 +64,12 @@ class Training:
             raise InvalidInput(f"validation must lie in [0, 0.5]; got {self.validation}.")
         if self.patience is not None and (self.patience < 1 or not self.validation):
             raise InvalidInput("early stopping needs patience of at least 1 and held-out rows: set validation=0.1.")
+        if self.keep == "best" and not self.validation:
+            raise InvalidInput("the best epoch is chosen by held-out rows: set validation=0.1.")
+
+    @property
+    def keeps_best(self) -> bool:
+        return self.keep == "best" or (self.keep == "auto" and self.patience is not None)
 
 
 @dataclass(frozen=True)
@@ -67,3 +83,4 @@ class EpochRecord:
     """Share of batches in which the correction stepped in (nnPU's ascent)."""
     seconds: float
     validation: float | None = None
+    """The criterion of the held-out rows; higher is better, whatever the criterion."""

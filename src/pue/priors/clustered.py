@@ -1,0 +1,69 @@
+"""A prior for biased labels (Jain et al. 2020): labeling may differ between clusters, but not inside one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.special import logit
+from sklearn.cluster import KMeans
+
+from pue.data import PUData
+from pue.folds import row_hash
+from pue.priors.bbe import best_bin
+from pue.priors.denoise import denoised
+from pue.priors.evidence import Evidence, Floats, as_evidence
+from pue.priors.shares import held_inside, prior_from_unlabeled
+
+SCORE_WEIGHT = 0.5
+"""Spread of the score beside that of all features together, when rows are clustered."""
+MOST_CLUSTERS = 25
+CLUSTERINGS = 5
+
+
+def clustered(data: PUData | Evidence) -> float:
+    """α = Σ_c (m_{U,c} / m_U) α_c, with best bins inside clusters of the labeled rows.
+
+    The clusters see the features and the score, so that labeled rows of one kind and one rate of labels come together;
+    every unlabeled row joins its nearest cluster, and the positives among those are told from the rest by the score.
+    There are √n_P / 2 clusters, at most 25. Because one clustering may be unlucky, the median over five is taken.
+    """
+    return from_denoised(denoised(as_evidence(data)))
+
+
+def from_denoised(rows: Evidence) -> float:
+    """The estimate from scores that are already smooth."""
+    points, score = _points(rows)
+    alphas = [_within(rows, score, _assign(rows, points, seed)) for seed in range(CLUSTERINGS)]
+    return held_inside(prior_from_unlabeled(float(np.median(alphas)), rows), rows, "the clustered")
+
+
+def _points(rows: Evidence) -> tuple[Floats, Floats]:
+    """What is clustered: the features, together of variance d, and the score, of variance d / 4."""
+    score = logit(np.clip(rows.q, 1e-9, 1 - 1e-9))
+    features = rows.z - rows.z.mean(axis=0)
+    features /= max(float(features.std()), 1e-12)
+    spread = (score - score.mean()) / max(float(score.std()), 1e-12)
+    return np.column_stack([features, SCORE_WEIGHT * math.sqrt(features.shape[1]) * spread]), score
+
+
+def _assign(rows: Evidence, points: Floats, seed: int) -> NDArray[np.int32]:
+    labeled = np.flatnonzero(rows.labeled)
+    hashes = row_hash(torch.from_numpy(points[labeled]))
+    # In the order of their hash, so that the start does not depend on the order of the table.
+    ordered = labeled[np.argsort(hashes, kind="stable")]
+    k = min(MOST_CLUSTERS, max(1, round(math.sqrt(rows.labeled_mass) / 2)), len(np.unique(hashes)))
+    means = KMeans(k, n_init=1, random_state=seed).fit(points[ordered], sample_weight=rows.mass[ordered])
+    return np.asarray(means.predict(points))
+
+
+def _within(rows: Evidence, score: Floats, cluster: NDArray[np.int32]) -> float:
+    positives = 0.0
+    for c in np.unique(cluster[rows.labeled]):
+        here = cluster == c
+        inside = rows.rows(here)
+        if inside.labeled_mass > 0 and inside.unlabeled_mass > 0:
+            positives += inside.unlabeled_mass * min(1.0, best_bin(inside, score[here]))
+    return positives / rows.unlabeled_mass

@@ -1,0 +1,50 @@
+"""Averaging log ê over the nearest labeled rows, over as many as the estimates themselves ask for."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+SIZES = (0, 1, 2, 3, 5, 8, 12, 20, 40)
+BLOCK = 2**24
+
+
+def smooth_over_labeled(propensity: Tensor, z: Tensor, mass: Tensor | None = None) -> tuple[Tensor, int]:
+    """Geometric mean of ê over each row and its k nearest ones, and k; `z` are features of these rows.
+
+    An out-of-fold ê is noisy, and 1/ê of a row that happens to come out low swamps the rest. How much of the scatter
+    is noise shows in how well the *others* predict a row: k minimises the leave-one-out error
+
+        Σ_i ω_i (log ê_i − mean of log ê over the k nearest other rows)²,      ω ∝ mass / ê,
+
+    weighted like the rows will be, so that kinds of positives count by how many there are and not by how often they
+    were labeled. When no k predicts better than the overall mean, these features know nothing about ê, and it is left
+    as it is: k = 0.
+    """
+    n = len(propensity)
+    sizes = [k for k in SIZES if k < n]
+    log_e = propensity.double().clamp(min=1e-12).log()
+    weight = (torch.ones_like(log_e) if mass is None else mass.double()) / propensity.double().clamp(min=1e-12)
+    weight = weight / weight.sum()
+    largest = max(sizes)
+    if largest == 0:
+        return propensity, 0
+    nearest = _nearest(z, largest)
+    sums = log_e[nearest].cumsum(1)
+    errors = {0: float(weight @ (log_e - weight @ log_e) ** 2)}
+    for k in sizes[1:]:
+        errors[k] = float(weight @ (log_e - sums[:, k - 1] / k) ** 2)
+    best = min(errors, key=lambda k: errors[k])
+    if best == 0:
+        return propensity, 0
+    return torch.exp((log_e + sums[:, best - 1]) / (best + 1)), best
+
+
+def _nearest(z: Tensor, k: int) -> Tensor:
+    """The k nearest other rows of every row, nearest first."""
+    found = []
+    for rows in torch.split(torch.arange(len(z)), max(1, BLOCK // len(z))):
+        distance = torch.cdist(z[rows], z)
+        distance[torch.arange(len(rows)), rows] = torch.inf
+        found.append(distance.topk(k, largest=False, sorted=True).indices)
+    return torch.cat(found)

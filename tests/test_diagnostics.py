@@ -1,0 +1,207 @@
+"""The diagnosis: each part against what it is made of, and the words against the facts."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import sparse
+
+from pue.data import PUData, Scenario
+from pue.diagnostics import Diagnosis
+from pue.diagnostics import diagnose as diagnose_anything
+from pue.errors import InvalidInput, UnknownName
+from pue.propensity import Constant, Logistic, process
+from pue.scar_test import scar_test
+from pue.sensitivity import worst_case
+from pue.theory import weighting_gap_bound
+
+NAMES = ["size", "age", "noise"]
+
+
+def diagnose(X: object, s: object, **options: object) -> Diagnosis:
+    """With the propensity estimator that takes no time, unless a test names another."""
+    return diagnose_anything(X, s, **{"propensity": "logistic", **options})  # type: ignore[arg-type]
+
+
+def table(biased: bool, n: int = 600) -> tuple[np.ndarray, np.ndarray]:
+    """Half of the rows are positive, 5 apart in "size"; biased labels prefer a high "age"."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) < n // 2
+    x = rng.normal(size=(n, 3))
+    x[:, 0] += 5 * y
+    chance = 1 / (1 + np.exp(1 - 2 * x[:, 1])) if biased else 0.35
+    return x, (y & (rng.random(n) < chance)).astype(int)
+
+
+@pytest.fixture(scope="module")
+def biased() -> Diagnosis:
+    return diagnose(*table(True), prior=0.5, names=NAMES)
+
+
+@pytest.fixture(scope="module")
+def fair() -> Diagnosis:
+    return diagnose(*table(False), prior=0.5, names=NAMES)
+
+
+def test_the_parts_are_those_of_the_library(biased: Diagnosis) -> None:
+    x, s = table(True)
+    data = PUData(torch.from_numpy(x), torch.from_numpy(s))
+    assert biased.scar is not None
+    assert biased.propensity is not None
+    assert biased.scar.p_value == scar_test(data, prior=0.5).p_value
+    assert (biased.n_rows, biased.n_labeled, biased.scenario) == (600, int(s.sum()), Scenario.SINGLE_SAMPLE)
+    assert biased.report == process(biased.propensity)[1]
+    assert biased.unlabeled_propensity is not None
+    assert len(biased.unlabeled_propensity) == 600 - s.sum()
+    gap = weighting_gap_bound(1 / biased.propensity, torch.ones(int(s.sum())), 0.5)
+    assert (biased.bounds[0].value, biased.bounds[0].rigorous) == (pytest.approx(gap), True)
+    assert [bound.rigorous for bound in biased.bounds] == [True, True, True, False, False]
+
+
+def test_a_bias_is_found_and_named(biased: Diagnosis) -> None:
+    assert biased.scar is not None
+    assert biased.scar.rejected
+    assert biased.drivers[0].name == "age"
+    assert biased.drivers[0].difference > 0.4
+    assert sorted(driver.name for driver in biased.drivers) == sorted(NAMES)
+    assert "The labels are biased" in biased.recommendation
+    assert "label positives with low age" in biased.recommendation
+
+
+def test_a_fair_labeling_needs_no_weights(fair: Diagnosis) -> None:
+    assert fair.scar is not None
+    assert not fair.scar.rejected
+    assert max(abs(driver.difference) for driver in fair.drivers) < 0.3
+    assert 'start with a plain method such as "nnpu"' in fair.recommendation
+    assert "Next, label" not in fair.recommendation
+
+
+def test_doubt_widens_the_recall(biased: Diagnosis) -> None:
+    assert [gamma for gamma, _, _ in biased.recall] == [1.0, 1.25, 1.5, 2.0]
+    _, low, high = biased.recall[0]
+    assert low == pytest.approx(high)
+    for (_, a, b), (_, c, d) in zip(biased.recall, biased.recall[1:], strict=False):
+        assert 0 <= c <= a <= b <= d <= 1
+
+
+def test_the_recall_is_the_worst_case_of_a_mean() -> None:
+    # With a constant propensity it is the plain share of labeled rows among the estimated positives, and its range.
+    found = diagnose(*table(False), prior=0.5, propensity=Constant(), gammas=[1.0, 3.0])
+    assert found.propensity is not None
+    n = found.n_labeled
+    hits = round(found.recall[0][1] * n)
+    assert found.recall[0][1] == pytest.approx(hits / n)
+    h = (torch.arange(n) < hits).double()
+    assert found.recall[1][1:] == pytest.approx(worst_case(h, found.propensity, 3.0))
+
+
+def test_weights_that_rest_on_few_rows_are_not_recommended(biased: Diagnosis) -> None:
+    assert biased.report is not None
+    poor = dataclasses.replace(biased, report=dataclasses.replace(biased.report, effective_sample_size=5.0))
+    rich = dataclasses.replace(biased, report=dataclasses.replace(biased.report, effective_sample_size=90.0))
+    assert not poor.healthy
+    assert "more harm than good" in poor.recommendation
+    assert rich.healthy
+    assert "let the method weight by them" in rich.recommendation
+    assert not dataclasses.replace(rich, memorized=True).healthy
+
+
+def test_a_model_that_knows_its_rows_by_heart_raises_the_alarm() -> None:
+    class Memory:
+        def fit(self, data: PUData, *, prior: float, seed: int = 0) -> object:
+            class Model:
+                held_out = torch.full((data.n_labeled,), 0.1, dtype=torch.float64)
+                out_of_fold = torch.full((data.n_rows,), 0.1, dtype=torch.float64)
+
+                def __call__(self, x: torch.Tensor) -> torch.Tensor:
+                    return torch.full((x.shape[0],), 0.9, dtype=torch.float64)
+
+            return Model()
+
+    found = diagnose(*table(False), prior=0.5, propensity=Memory())  # type: ignore[arg-type]
+    assert found.memorized
+    assert "knows its rows by heart" in str(found)
+    assert not diagnose(*table(False), prior=0.5, propensity=Logistic()).memorized
+
+
+def test_the_summary_says_it_all(biased: Diagnosis) -> None:
+    text = str(biased)
+    assert text == biased.summary()
+    for word in ("Data", "Prior", "SCAR", "Drivers", "Weights", "Recall", "Bounds", "Recommendation"):
+        assert f"\n{word}" in f"\n{text}"
+    assert "0.5 (given)" in text
+    assert max(map(len, text.splitlines())) <= 110
+
+
+@pytest.mark.parametrize("scenario", list(Scenario))
+def test_an_estimated_prior_comes_with_its_interval(scenario: Scenario) -> None:
+    found = diagnose(*table(False), scenario=scenario.value)
+    assert found.prior.low <= found.prior.value <= found.prior.high
+    assert found.prior.low < found.prior.high
+    assert "The prior is an estimate" in found.recommendation
+    assert diagnose(*table(False), prior="elkan_noto", propensity=None).prior.method == "elkan_noto"
+
+
+def test_frames_sparse_tables_and_images_are_taken() -> None:
+    x, s = table(True)
+    frame = diagnose(pd.DataFrame(x, columns=NAMES), pd.Series(s), prior=0.5)
+    assert frame.drivers[0].name == "age"
+    thin = diagnose(sparse.csr_matrix(x), s, prior=0.5)
+    assert thin.drivers[0].name == "1"
+    assert thin.drivers[0].difference == pytest.approx(frame.drivers[0].difference, abs=0.05)
+    pixels = np.clip(40 * x + 60, 0, 255).astype(np.uint8).reshape(len(x), 1, 1, 3)
+    image = diagnose(pixels, s, prior=0.5)
+    assert image.drivers == ()
+    assert len(image.recall) == 4
+    assert "unlike those labeled so far" in image.recommendation
+
+
+def test_without_propensities_there_are_no_weights_and_no_bounds() -> None:
+    found = diagnose(*table(True), prior=0.5, propensity=None)
+    assert found.propensity is None
+    assert found.bounds == found.recall == ()
+    assert "Weights" not in str(found)
+    assert "estimate propensities and look" in found.recommendation
+
+
+def test_few_labels_are_said_and_not_judged() -> None:
+    x, s = table(True)
+    s[np.flatnonzero(s)[15:]] = 0
+    found = diagnose(x, s, prior=0.5)
+    assert found.scar is None
+    assert found.drivers == ()
+    assert "too few rows to test" in str(found)
+    assert "Label at least 20 rows" in found.recommendation
+
+
+def test_the_plot_has_four_panels_and_is_written(biased: Diagnosis, tmp_path: Path) -> None:
+    figure = biased.plot(tmp_path / "diagnosis.png")
+    assert len(figure.axes) == 4
+    assert (tmp_path / "diagnosis.png").stat().st_size > 10_000
+    x, s = table(True)
+    s[np.flatnonzero(s)[15:]] = 0
+    assert len(diagnose(x, s, prior=0.5, propensity=None).plot().axes) == 4
+
+
+def test_a_seed_decides_everything(biased: Diagnosis) -> None:
+    assert str(diagnose(*table(True), prior=0.5, names=NAMES)) == str(biased)
+
+
+def test_what_cannot_be_used_is_refused() -> None:
+    x, s = table(True)
+    with pytest.raises(InvalidInput, match="one name for each of the 3 columns; got 1"):
+        diagnose(x, s, names=["size"])
+    with pytest.raises(InvalidInput, match=r"prior must lie in \(0, 1\)"):
+        diagnose(x, s, prior=1.5)
+    with pytest.raises(UnknownName, match=r"unknown propensity 'logistics'\. Did you mean 'logistic'"):
+        diagnose(x, s, prior=0.5, propensity="logistics")
+    with pytest.raises(UnknownName, match="unknown prior"):
+        diagnose(x, s, prior="nonsense")
+    x[0, 1] = np.nan
+    with pytest.raises(InvalidInput, match=r"NaN or infinity in column\(s\) age"):
+        diagnose(x, s, prior=0.5, names=NAMES)
