@@ -31,7 +31,7 @@ LAYERS = [
     },
     {"backbones", "training", "conversion"},
     {"priors", "propensity", "labeling", "scar_test"},
-    {"methods", "estimators", "diagnostics", "search"},
+    {"methods", "estimators", "diagnostics", "search", "sweep"},
     {"datasets"},
     {"demo"},
 ]

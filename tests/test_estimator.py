@@ -105,14 +105,14 @@ def test_propensities_can_be_estimated(problem: dict[str, np.ndarray], propensit
     assert ((classifier.propensity_ > 0) & (classifier.propensity_ <= 1)).all()
 
 
+@pytest.mark.filterwarnings("ignore:the estimated prior may lie")
 def test_a_row_twice_is_a_row_of_weight_two(problem: dict[str, np.ndarray]) -> None:
     # The whole data in one batch, so that no chance is involved; the prior is estimated too.
     X, s = problem["X"][:120], problem["s"][:120]
     weight = np.random.default_rng(1).integers(0, 4, size=120)
-    repeated = quick(prior="estimate", propensity="logistic", batch_size=1000).fit(
-        X.repeat(weight, 0), s.repeat(weight)
-    )
-    weighted = quick(prior="estimate", propensity="logistic", batch_size=1000).fit(X, s, sample_weight=weight)
+    settings = {"prior": "elkan_noto", "propensity": "logistic", "batch_size": 1000}
+    repeated = quick(**settings).fit(X.repeat(weight, 0), s.repeat(weight))
+    weighted = quick(**settings).fit(X, s, sample_weight=weight)
     assert weighted.prior_ == pytest.approx(repeated.prior_, rel=1e-8)
     np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), rtol=1e-6, atol=1e-8)
 

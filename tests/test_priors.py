@@ -275,26 +275,29 @@ def labeled_clusters(labels: str, scenario: Scenario, n: int = 2000, seed: int =
     return data, truth.labeled_propensity(data)
 
 
+ROWS = {"km2": 800}  # the others are fast
 TOLERANCE = {"bbe": 0.03, "clustered": 0.04, "dedpul": 0.06, "elkan_noto": 0.03, "km2": 0.05, "tice": 0.1}
-LIMIT = {"bbe": 0.35 / 0.6, "dedpul": 0.35 / 0.6, "km2": 0.35 / 0.6, "tice": 0.35 / 0.6, "elkan_noto": 0.35**2 / 0.185}
 
 
 @pytest.mark.parametrize("scenario", list(Scenario))
 @pytest.mark.parametrize("name", sorted(TOLERANCE))
 def test_every_estimator_is_right_under_scar(name: str, scenario: Scenario) -> None:
-    data, _ = labeled_clusters("scar", scenario)
+    data, _ = labeled_clusters("scar", scenario, ROWS.get(name, 2000))
     assert PRIORS[name](data) == pytest.approx(PI, abs=TOLERANCE[name])
 
 
 @pytest.mark.parametrize("scenario", list(Scenario))
-@pytest.mark.parametrize("name", sorted(LIMIT))
+@pytest.mark.parametrize("name", sorted(set(TOLERANCE) - {"clustered"}))
 def test_scar_estimators_are_too_low_under_biased_labels(name: str, scenario: Scenario) -> None:
-    # METHODS 9: towards π ē / max e, Elkan-Noto towards π ē² / E[e²]; in case-control those hold for odds.
-    data, _ = labeled_clusters("biased", scenario)
-    found = PRIORS[name](data)
-    assert found < 0.9 * PI
-    if name != "tice" and scenario is Scenario.CASE_CONTROL and name != "elkan_noto":
-        assert found == pytest.approx(LIMIT[name] * PI, abs=0.06)
+    data, _ = labeled_clusters("biased", scenario, ROWS.get(name, 2000))
+    assert PRIORS[name](data) < 0.9 * PI
+
+
+@pytest.mark.parametrize("name", ["bbe", "dedpul", "km2"])
+def test_estimators_that_look_for_pure_positives_tend_to_the_best_labeled_ones(name: str) -> None:
+    # π ē / max e, with ē = 0.35 and max e = 0.6.
+    data, _ = labeled_clusters("biased", Scenario.CASE_CONTROL, ROWS.get(name, 2000))
+    assert PRIORS[name](data) == pytest.approx(PI * 0.35 / 0.6, abs=0.06)
 
 
 @pytest.mark.parametrize("seed", range(3))

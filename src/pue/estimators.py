@@ -25,11 +25,14 @@ from pue.decisions import decide
 from pue.errors import InvalidInput, PueWarning, UnknownName
 from pue.losses import LOSSES, Loss, zero_one
 from pue.methods import find_method, pu_weights
-from pue.priors import elkan_noto
+from pue.priors import BIASED_SAFE, FEWEST, PRIORS, PriorEstimate, elkan_noto, estimate_prior
 from pue.propensity import PropensityEstimator, PropensityModel, PropensityReport, examine, find_propensity, process
 from pue.randomness import derive
 from pue.risks import upu
 from pue.training import Augmentation, Batching, Checkpointing, Training, score, train
+
+WIDE = 0.1
+"""An interval of the prior wider than this is warned about: so large a share of the rows changes class inside it."""
 
 
 class PUClassifier(ClassifierMixin, BaseEstimator):
@@ -42,8 +45,9 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
     propensity : None, "known", "auto", a name in `pue.PROPENSITIES`, or an estimator
         None: labels are taken to be unbiased (SCAR), unless `fit` is given known propensities. Otherwise the labeled
         rows are weighted by their normalised inverse propensity: nnPU becomes nnPUe, and so on.
-    prior : float or "estimate"
-        π, the share of positives in the population. "estimate": Elkan and Noto's, which assumes SCAR.
+    prior : float, "estimate" or a name in `pue.PRIORS`
+        π, the share of positives in the population. "estimate" takes the estimator that stands biased labels, and the
+        fit warns where its interval is so wide that results would change much inside it.
     backbone : str, nn.Module or callable
         "auto" (a small CNN for images, an MLP for tables), a name in `pue.BACKBONES`, an import path
         "package.module:factory", a module (copied), or a function of an `InputSpec`.
@@ -79,6 +83,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : array([0, 1]); 1 is the positive class.
     prior_ : float, the prior used.
+    prior_estimate_ : PriorEstimate or None, the estimate with its interval.
     propensity_ : array or None, the clipped propensities of the labeled rows, in order.
     propensity_report_ : PropensityReport or None.
     network_ : nn.Module, the trained network.
@@ -182,11 +187,11 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         checkpointing = None
         if self.checkpoint_dir is not None:
             checkpointing = Checkpointing(Path(self.checkpoint_dir), self.checkpoint_every)
-        self.prior_ = self._prior(data)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self.prior_ = self._prior(data, seed)
         self._propensity_model: PropensityModel | None = None
         self.propensity_: NDArray[np.float64] | None = None
         self.propensity_report_: PropensityReport | None = None
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         e = self._propensity(data, known, seed)
         network = build(self.backbone, input_spec(data, self.dtype, device), seed=seed)
         self.history_ = train(
@@ -266,11 +271,25 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         )
         return as_features(checked, getattr(self, "feature_names_in_", None))
 
-    def _prior(self, data: PUData) -> float:
-        if self.prior == "estimate":
-            return elkan_noto(data)
+    def _prior(self, data: PUData, seed: int) -> float:
+        self.prior_estimate_: PriorEstimate | None = None
         if isinstance(self.prior, str):
-            raise UnknownName("prior", self.prior, ["estimate"])
+            if self.prior != "estimate" and self.prior not in PRIORS:
+                raise UnknownName("prior", self.prior, ["estimate", *PRIORS])
+            if self.prior == "estimate" and min(data.n_labeled, int(data.unlabeled.sum())) < FEWEST:
+                return elkan_noto(data)  # which warns where it cannot hold rows out; an interval would mean nothing
+            method = BIASED_SAFE if self.prior == "estimate" else self.prior
+            found = estimate_prior(data, method, seed=derive(seed, 2))
+            self.prior_estimate_ = found
+            if found.high - found.low > WIDE:
+                warnings.warn(
+                    f"the estimated prior may lie anywhere between {found.low:.2f} and {found.high:.2f}; between the "
+                    f"two about {found.high - found.low:.0%} of the rows change their class. Pass the prior if you "
+                    "know it, and look at pue.prior_sweep(classifier, X, y).",
+                    PueWarning,
+                    stacklevel=3,
+                )
+            return found.value
         prior = float(self.prior)
         require_prior(prior, data.labels, data.scenario, data.sample_weight)
         return prior

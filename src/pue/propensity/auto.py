@@ -65,4 +65,4 @@ class Auto:
             return [("network", self.image_network)]
         if sparse.issparse(x):
             return [("logistic", Logistic())]
-        return [("logistic", Logistic()), ("boosted trees", Boosted())]
+        return [("logistic", Logistic()), ("boosted trees", Boosted(folds=2, iterations=100))]

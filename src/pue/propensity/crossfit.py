@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -46,7 +47,7 @@ class CrossFit:
 
     def fit(self, data: PUData, *, prior: float, seed: int = 0) -> CrossFitted:
         fold = torch.from_numpy(content_folds(data.x, data.labels, self.folds, seed=seed))
-        models = Parallel(n_jobs=self.jobs)(
+        models: list[PropensityModel] = Parallel(n_jobs=self.jobs)(
             delayed(fit_rows)(self.estimator, data, fold != k, prior, derive(seed, k)) for k in range(self.folds)
         )
         rows = torch.cat([torch.nonzero(data.labeled)[:, 0], reference_rows(data)])
@@ -55,7 +56,7 @@ class CrossFit:
         if self.rescale:
             factors = _fold_factors(data, fold, rows[data.n_labeled :], columns[data.n_labeled :], self.folds)
             columns = columns * factors[fold[rows]]
-        return CrossFitted(tuple(models), factors, columns[: data.n_labeled], columns[data.n_labeled :])
+        return CrossFitted(tuple(models), fold, factors, columns[: data.n_labeled], columns[data.n_labeled :])
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,8 @@ class CrossFitted:
     """The models of all folds; a new row gets the mean of their estimates."""
 
     models: tuple[PropensityModel, ...]
+    fold: Tensor
+    """Which fold each row it was fitted on belongs to."""
     factors: Tensor
     """(folds, columns): what the estimates of each fold were multiplied by."""
     labeled_columns: Tensor
@@ -74,6 +77,11 @@ class CrossFitted:
     def held_out(self) -> Tensor:
         """ê of the labeled rows it was fitted on, in order, each from a model that has not seen the row."""
         return self.labeled_columns.mean(1)
+
+    def out_of_fold(self, x: Features) -> Tensor:
+        """ê of all rows it was fitted on, given once more in the same order, each from a model that has not seen it."""
+        columns = _out_of_fold(self.models, x, self.fold, torch.arange(len(self.fold)))
+        return (columns * self.factors[self.fold]).mean(1)
 
     @property
     def reference(self) -> Tensor:
@@ -119,7 +127,7 @@ def fit_rows(estimator: PropensityEstimator, data: PUData, rows: Tensor, prior: 
         torch.set_num_threads(threads)
 
 
-def _out_of_fold(models: list[PropensityModel], x: Features, fold: Tensor, rows: Tensor) -> Tensor:
+def _out_of_fold(models: Sequence[PropensityModel], x: Features, fold: Tensor, rows: Tensor) -> Tensor:
     """Columns of ê for some training rows, each row from the model of its own fold."""
     places = [torch.nonzero(fold[rows] == k)[:, 0] for k in range(len(models))]
     columns = torch.cat([columns_of(model, select(x, rows[at])) for model, at in zip(models, places, strict=True)])
