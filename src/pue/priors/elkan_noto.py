@@ -10,24 +10,26 @@ from pue.priors.evidence import Evidence, held_out_probability
 from pue.priors.shares import held_inside, lowest_prior
 
 
-def elkan_noto(data: PUData | Evidence, *, folds: int = 5, C: float = 1.0) -> float:
+def elkan_noto(data: PUData | Evidence, *, folds: int | None = None) -> float:
     """π̂ from a cross-fitted q(x) = P(labeled | x), a logistic one unless the evidence has its own.
 
     It assumes SCAR and classes that hardly overlap. Single sample: c = mean of q over held-out labeled rows,
     π = P(labeled) / c. Case-control: mean_U q / mean_P q. Under biased labeling it is too low: in a separable single
     sample it tends to π·ē² / E[e²].
     """
-    rows = data if isinstance(data, Evidence) else _scores_only(data, folds, C)
+    rows = data if isinstance(data, Evidence) else _scores_only(data, folds)
     on_labeled = _mean(rows, rows.labeled)
     if rows.scenario is Scenario.CASE_CONTROL:
         return held_inside(_mean(rows, rows.unlabeled) / on_labeled, rows, "Elkan-Noto")
     return held_inside(lowest_prior(rows) / on_labeled, rows, "Elkan-Noto")
 
 
-def _scores_only(data: PUData, folds: int, C: float) -> Evidence:
+def _scores_only(data: PUData, folds: int | None) -> Evidence:
     """No features: principal components of images would be computed for nothing."""
-    q, fold = held_out_probability(data, folds=folds, C=C)
-    return Evidence(data.labels.numpy(), data.scenario, data.mass.numpy(), q.numpy(), np.empty((len(q), 0)), fold)
+    q, fold = held_out_probability(data, folds=folds)
+    return Evidence(
+        data.labels.numpy(), data.scenario, data.mass.numpy(), q.numpy(), np.empty((len(q), 0)), fold.numpy()
+    )
 
 
 def _mean(rows: Evidence, mask: NDArray[np.bool_]) -> float:

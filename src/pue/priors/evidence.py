@@ -15,10 +15,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pue.data import PUData, Scenario, select
+from pue.data import PUData, Scenario
 from pue.errors import InvalidInput, PueWarning
-from pue.folds import content_folds, most_folds
-from pue.propensity.logistic import labeled_probability
+from pue.folds import most_folds
+from pue.propensity.auto import IMAGE_NETWORK
+from pue.propensity.crossfit import CrossFit
+from pue.propensity.logistic import Logistic
+from pue.propensity.pool import label_probability
+from pue.propensity.protocol import PropensityEstimator
 from pue.reduction import fit_reduction
 
 Floats = NDArray[np.float64]
@@ -77,7 +81,7 @@ def evidence(data: PUData, *, q: Any = None, fold: Any = None, embedding: Any = 
     ((8,), (8, 1), 3.0)
     """
     if q is None:
-        q, fold = held_out_probability(data)
+        q, fold = held_out_probability(data, seed=seed)
     q = _floats(q)
     fold = np.zeros(data.n_rows, dtype=np.int64) if fold is None else np.asarray(fold, dtype=np.int64)
     z = _floats(fit_reduction(data.x, seed=seed)(data.x) if embedding is None else embedding)
@@ -99,9 +103,14 @@ def as_evidence(data: PUData | Evidence) -> Evidence:
     return data if isinstance(data, Evidence) else evidence(data)
 
 
-def held_out_probability(data: PUData, *, folds: int = 5, C: float = 1.0) -> tuple[Tensor, NDArray[np.int64]]:
-    """q of every row from a logistic regression that has seen neither the row nor a copy of it, and the folds."""
-    folds = min(folds, most_folds(data.x, data.labels))
+def held_out_probability(data: PUData, *, folds: int | None = None, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """q of every row from a model that has seen neither the row nor a copy of it, and the fold of every row.
+
+    The model is a logistic regression (five folds), or for images the small network of `propensity="auto"` (three).
+    """
+    images = len(data.x.shape) > 2
+    estimator: PropensityEstimator = IMAGE_NETWORK if images else Logistic()
+    folds = min(folds or (3 if images else 5), most_folds(data.x, data.labels))
     if folds < 2:
         warnings.warn(
             "too few distinct rows to hold any out: the prior is estimated on the rows the model was fitted to and "
@@ -109,16 +118,11 @@ def held_out_probability(data: PUData, *, folds: int = 5, C: float = 1.0) -> tup
             PueWarning,
             stacklevel=3,
         )
-        model = labeled_probability(data.x, data.labeled, data.sample_weight, C=C)
-        return model(data.x), np.zeros(data.n_rows, dtype=np.int64)
-    fold = content_folds(data.x, data.labels, folds)
-    q = torch.empty(data.n_rows, dtype=torch.float64)
-    for k in range(folds):
-        held = torch.from_numpy(fold == k)
-        rest = ~held
-        weight = None if data.sample_weight is None else data.sample_weight[rest]
-        q[held] = labeled_probability(select(data.x, rest), data.labeled[rest], weight, C=C)(select(data.x, held))
-    return q, fold
+        fitted = estimator.fit(data, prior=0.5, seed=seed)
+        return label_probability(fitted(data.x), data.scenario), torch.zeros(data.n_rows, dtype=torch.int64)
+    # The prior of `fit` is read by none of these models.
+    crossed = CrossFit(estimator, folds, rescale=False).fit(data, prior=0.5, seed=seed)
+    return label_probability(crossed.out_of_fold(data.x), data.scenario), crossed.fold
 
 
 def _floats(values: Any) -> Floats:
