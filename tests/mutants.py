@@ -33,6 +33,14 @@ class Mutant:
 
 
 # Where a file has very many tests, only those that should notice are named.
+OWN_ROWS = "test_crossfit.py::test_no_labeled_row_is_judged_by_a_model_that_saw_it_or_its_copy"
+FOLD_SCALE = "test_crossfit.py::test_every_fold_expects_as_many_labels_as_it_has"
+POOL = "test_crossfit.py::test_the_pool_trusts_the_member_whose_held_out_labels_are_likely"
+SHARES = "test_crossfit.py::test_shares_maximise_the_likelihood_of_the_mixture"
+COUNTS = "test_crossfit.py::test_neighbors_count_as_a_loop_does"
+SMOOTHING = "test_crossfit.py::test_smoothing_takes_the_size_with_the_smallest_leave_one_out_error"
+READINGS = "test_crossfit.py::test_every_reading_of_the_regulariser_is_the_written_one"
+TRIMMING = "test_crossfit.py::test_the_trimming_threshold_minimises_the_variance"
 PUBN = "test_risks.py::test_pubn_equals_its_twin"
 COLUMN = "test_risks.py::test_refuses_a_column_of_scores"
 REDUCE = "test_risks.py::test_sums_over_two_halves_add_up_to_the_sums_over_the_whole"
@@ -152,6 +160,40 @@ MUTANTS = [
            "features not brought to one scale", STANDARDIZED),
     Mutant("backbones/inputs.py", "torch.where(varies, 1 / std, 0.0)", "(1 / std)",
            "constant features divided by zero", CONSTANT),
+    # propensities
+    Mutant("propensity/crossfit.py", "delayed(fit_rows)(self.estimator, data, fold != k,",
+           "delayed(fit_rows)(self.estimator, data, fold >= 0,",
+           "folds that see their own rows", OWN_ROWS),
+    Mutant("propensity/crossfit.py", "mass[data.labeled & (fold == k)].sum() / expected",
+           "mass[fold == k].sum() / expected",
+           "folds scaled to rows instead of labels", FOLD_SCALE),
+    Mutant("propensity/pool.py", "p = propensity / (1 + propensity) if", "p = propensity if",
+           "odds taken for probabilities", POOL),
+    Mutant("propensity/pool.py", "-(weight / mixed) @ like", "(weight / mixed) @ like",
+           "shares by the least likely mixture", SHARES),
+    Mutant("propensity/neighbors.py", "(labels + 0.5) / (rows + 0.5 / self.rate)", "(labels + 0.5) / (rows + 0.5)",
+           "empty balls drawn to one half", COUNTS),
+    Mutant("propensity/smooth.py", "distance[torch.arange(len(rows)), rows] = torch.inf", "pass",
+           "a row predicts itself", SMOOTHING),
+    Mutant("propensity/network.py", '"sum_batch": float(size)', '"sum_batch": 1.0',
+           "the sum over a batch is its mean", READINGS),
+    Mutant("propensity/network.py", 'in ("full_mean", "sum_scaled") else None', 'in ("full_mean",) else None',
+           "the literal sum aims at the batch's labels", READINGS),
+    Mutant("propensity/process.py", "keep = 1 / ordered <= 2 * mean", "keep = 1 / ordered <= mean",
+           "trimming without its factor two", TRIMMING),
+    Mutant("risks.py", "gap = sums[2] - (sums[3]", "gap = sums[2] + (sums[3]",
+           "the regulariser pulls ê to minus the labels", READINGS),
+    # selection
+    Mutant("criteria.py", "mass.cumsum(0) - mass / 2", "mass.cumsum(0) - mass",
+           "ties lose", "test_criteria.py"),
+    Mutant("criteria.py", "float(2 * hits + background", "float(hits + background",
+           "proxy accuracy counts hits once", "test_criteria.py"),
+    Mutant("criteria.py", "- prior / 2) / (1 - prior)", "- prior / 2) / prior",
+           "the implied AUC over the positives", "test_criteria.py"),
+    Mutant("training/loop.py", "if validation > self.best_validation", "if validation < self.best_validation",
+           "the worst epoch is kept", "test_training.py"),
+    Mutant("search.py", "seed=derive(exam.seed, done) % 2**32", "seed=exam.seed",
+           "every trial proposes the same", "test_search.py"),
 ]  # fmt: skip
 
 
