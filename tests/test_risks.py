@@ -15,7 +15,7 @@ from pue.corrections import CORRECTIONS, non_negative
 from pue.data import Scenario
 from pue.errors import InvalidInput
 from pue.losses import LOSSES
-from pue.risks import Risk, binary_entropy, dist_pu, imbalanced, nnpu, pu_risk, pubn, upu
+from pue.risks import Risk, binary_entropy, dist_pu, imbalanced, label_likelihood, nnpu, pu_risk, pubn, upu
 
 PRIOR = 0.4
 LABELS = torch.tensor([0, 1, 0, 1, -1, 0, 0, 0, -1, 0])
@@ -51,6 +51,7 @@ RISKS = {
     "dist_pu": dist_pu(PRIOR),
     "dist_pu with entropy": dist_pu(PRIOR, entropy=0.1),
     "imbalanced": imbalanced(PRIOR),
+    "label_likelihood": label_likelihood(0.7, scale=2.0, target=0.3),
     "nnpu": nnpu(),
     "nnpu with beta and gamma": nnpu(LOSSES["logistic"], beta=0.05, gamma=0.5),
     "pu_risk": pu_risk(LOSSES["savage"], CORRECTIONS["absolute"]),

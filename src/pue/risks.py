@@ -138,8 +138,9 @@ def label_likelihood(alpha: float = 0.0, *, scale: float = 1.0, target: float | 
     base = pu_risk(logistic)
 
     def sums(scores: Tensor, weights: RowWeights) -> Tensor:
+        likelihood = base.sums(scores, weights)
         predicted = weights.background @ torch.sigmoid(scores)
-        return torch.cat([base.sums(scores, weights), torch.stack([predicted, weights.positive.sum()])])
+        return torch.cat([likelihood, torch.stack([predicted, weights.positive.sum()])])
 
     def combine(sums: Tensor) -> Tensor:
         gap = sums[2] - (sums[3] if target is None else target)
