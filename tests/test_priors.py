@@ -374,8 +374,8 @@ def test_an_estimate_says_what_it_is() -> None:
     data, _ = labeled_clusters("biased", Scenario.CASE_CONTROL, n=600)
     found = estimate_prior(data, n_boot=10)
     assert found.low < found.value < found.high
-    assert (found.method, found.assumption, found.level) == ("clustered", "SCAR inside clusters", 0.95)
-    assert f"{found.value:.3f} (95 % interval {found.low:.3f} to" in str(found)
+    assert (found.method, found.assumption, found.level) == ("clustered", "SCAR inside clusters", 0.99)
+    assert f"{found.value:.3f} (99 % interval {found.low:.3f} to" in str(found)
     assert found == estimate_prior(data, n_boot=10)
     assert found != estimate_prior(data, n_boot=10, seed=1)
     assert float(found) == found.value == clustered(data)

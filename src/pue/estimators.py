@@ -31,7 +31,7 @@ from pue.randomness import derive
 from pue.risks import upu
 from pue.training import Augmentation, Batching, Checkpointing, Training, score, train
 
-WIDE = 0.1
+WIDE = 0.15
 """An interval of the prior wider than this is warned about: so large a share of the rows changes class inside it."""
 
 

@@ -48,7 +48,7 @@ def estimate_prior(
     data: PUData,
     method: str = "clustered",
     *,
-    level: float = 0.95,
+    level: float = 0.99,
     n_boot: int = 50,
     seed: int = 0,
     q: Any = None,
@@ -57,13 +57,16 @@ def estimate_prior(
 ) -> PriorEstimate:
     """The prior by a method in `PRIORS`, with a bootstrap interval; `n_boot=0` gives the value alone.
 
+    The level is nominal, and the estimators are biased: at 0.99 the intervals held the truth in 92 % to 100 % of small
+    samples of six kinds, at 0.95 in 84 % to 98 %.
+
     "clustered" stands biased labels; the other methods come out too low under them. `q`, `fold` and `embedding` are
     those of `evidence`: for images pass the out-of-fold probabilities of a network.
     """
     estimator = _find(method)
     if not 0 < level < 1 or n_boot < 0 or n_boot == 1:
         raise InvalidInput(
-            f"level must lie in (0, 1) and n_boot be 0 or at least 2; got {level} and {n_boot}. 0.95 and 50 are usual."
+            f"level must lie in (0, 1) and n_boot be 0 or at least 2; got {level} and {n_boot}. 0.99 and 50 are usual."
         )
     fewest = min(data.n_labeled, int(data.unlabeled.sum()))
     if fewest < FEWEST:
