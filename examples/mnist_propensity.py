@@ -67,7 +67,7 @@ ESTIMATORS: dict[str, tuple[Callable[[], Any], bool]] = {
     "small network, cross-fitted": (lambda: CrossFit(IMAGE_NETWORK), False),
     "neighbors, cross-fitted": (lambda: CrossFit(Neighbors(), 10), False),
     "boosted trees": (Boosted, True),
-    "anchor on cross-fitted logistic": (lambda: Anchor(Logistic()), False),
+    "anchor on logistic": (lambda: Anchor(Logistic()), False),
     "SAR-EM, logistic": (SAREM, True),
     "LBE, linear": (LBE, True),
     "double logistic": (DoubleLogistic, True),
