@@ -37,6 +37,7 @@ from pue.propensity import (
     Boosted,
     Constant,
     CrossFit,
+    DeepSAREM,
     DoubleLogistic,
     Logistic,
     Neighbors,
@@ -69,6 +70,7 @@ ESTIMATORS: dict[str, tuple[Callable[[], Any], bool]] = {
     "boosted trees": (Boosted, True),
     "anchor on logistic": (lambda: Anchor(Logistic()), False),
     "SAR-EM, logistic": (SAREM, True),
+    "SAR-EM, deep": (DeepSAREM, True),
     "LBE, linear": (LBE, True),
     "double logistic": (DoubleLogistic, True),
 }  # fmt: skip

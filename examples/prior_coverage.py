@@ -48,13 +48,15 @@ def sample(labels: str, scenario: str, gap: float, seed: int) -> PUData:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=50)
+    parser.add_argument("--first", type=int, default=1000, help="seed of the first sample")
+    parser.add_argument("--level", type=float, default=0.99, help="nominal level of the interval")
     args = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore", PueWarning)
     print("| method | labels | scenario | gap | mean ± sd | covered | mean width |\n|---|---|---|---|---|---|---|")
     for method, labels, scenario, gap in CASES:
         found = [
-            estimate_prior(sample(labels, scenario, gap, 1000 + seed), method, seed=seed)
+            estimate_prior(sample(labels, scenario, gap, args.first + seed), method, level=args.level, seed=seed)
             for seed in range(args.repeats)
         ]
         values = np.array([one.value for one in found])

@@ -117,6 +117,11 @@ MUTANTS = [
            "Dist-PU's predicted share without w⁺", "test_oracles.py"),
     Mutant("risks.py", "binary_entropy(scores.clamp(-10, 10))", "binary_entropy(scores)",
            "Dist-PU's entropy of unclamped scores", DIST_PU),
+    # calibration of held-out estimates
+    Mutant("propensity/calibration.py", "(min=float(lowest)) / (1 - share)", "(min=float(lowest))",
+           "a pooled share taken for a rate", "test_crossfit.py"),
+    Mutant("propensity/crossfit.py", "mass[rows[n:]] * stands_for", "mass[rows[n:]]",
+           "the reference rows stand for themselves only", "test_crossfit.py"),
     # theory
     Mutant("theory.py", "(n_positive - total) / total * unnormalized", "(n_positive / total) * unnormalized",
            "normalisation identity", "test_theory.py"),

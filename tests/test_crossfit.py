@@ -469,3 +469,45 @@ def test_sample_weights_decide_whose_errors_count() -> None:
     _, for_slope = smooth_over_labeled(e, z, mass)
     _, for_rough = smooth_over_labeled(e, z, mass.flip(0))
     assert for_slope > for_rough
+
+
+@dataclass(frozen=True)
+class Squared:
+    """Right in order, wrong in shape: (0.4 · rate)² of the cluster that a row of `clusters` lies in."""
+
+    def fit(self, data: PUData, *, prior: float, seed: int = 0) -> SquaredModel:
+        return SquaredModel()
+
+
+@dataclass(frozen=True)
+class SquaredModel:
+    def __call__(self, x: Tensor) -> Tensor:
+        rates = torch.tensor([0.5, 0.05, 1e-4], dtype=torch.float64)
+        return (0.4 * rates[torch.stack([x[:, 1] - x[:, 0], x[:, 0] - x[:, 1], -x.sum(1)]).argmax(0)]) ** 2
+
+
+@every_scenario
+@pytest.mark.parametrize("kind", ["platt", "isotonic"])
+@pytest.mark.parametrize("n", [600, 2500])
+def test_calibration_repairs_the_shape_of_an_estimate(scenario: Scenario, kind: str, n: int) -> None:
+    data, cluster, _ = clusters(scenario, n=n)
+    some = 0.06 if n > 600 else 0.02  # above 5,000 rows a sample stands for the population
+    population = population_rows(data.labels, scenario)
+    raw = CrossFit(Squared()).fit(data, prior=2 / 3)
+    fitted = CrossFit(Squared(), rescale=False, calibration=kind).fit(data, prior=2 / 3)
+    for k in (0, 1):
+        rate = float((data.labeled & (cluster == k)).sum() / (population & (cluster == k)).sum())
+        of_labeled = cluster[data.labeled] == k
+        assert float(fitted.held_out[of_labeled].mean()) == pytest.approx(
+            rate, rel=1e-6 if kind == "isotonic" and n == 600 else some
+        )
+        if k == 1:  # the scale alone is right for the frequent cluster
+            assert float(raw.held_out[of_labeled].mean()) < 0.2 * rate
+        assert float(fitted.out_of_fold(data.x)[population & (cluster == k)].mean()) == pytest.approx(rate, rel=some)
+    new = fitted(data.x)
+    assert bool(((new > 0) & (new <= 1)).all())
+
+
+def test_calibration_is_known_by_name() -> None:
+    with pytest.raises(UnknownName, match="isotonic"):
+        CrossFit(Logistic(), calibration="isotonik")

@@ -12,8 +12,9 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from pue.data import Features, PUData, population_rows, select
-from pue.errors import InvalidInput
+from pue.errors import InvalidInput, UnknownName
 from pue.folds import content_folds, row_hash
+from pue.propensity.calibration import CALIBRATIONS, Power, Steps, fit_calibration
 from pue.propensity.logistic import Logistic
 from pue.propensity.protocol import PropensityEstimator, PropensityModel
 from pue.randomness import derive
@@ -40,8 +41,12 @@ class CrossFit:
     jobs: int = 1
     """Processes for the folds, each with one torch thread; −1: all cores."""
     rescale: bool = True
+    calibration: str | None = None
+    """After that, "platt" (a power of ê) or "isotonic" (any monotone curve), fitted to all held-out estimates."""
 
     def __post_init__(self) -> None:
+        if self.calibration not in (None, *CALIBRATIONS):
+            raise UnknownName("calibration", self.calibration, CALIBRATIONS)
         if self.folds < 2:
             raise InvalidInput(f"cross-fitting needs at least 2 folds; got {self.folds}.")
 
@@ -56,7 +61,18 @@ class CrossFit:
         if self.rescale:
             factors = _fold_factors(data, fold, rows[data.n_labeled :], columns[data.n_labeled :], self.folds)
             columns = columns * factors[fold[rows]]
-        return CrossFitted(tuple(models), fold, factors, columns[: data.n_labeled], columns[data.n_labeled :])
+        curves = self._calibrate(data, rows, columns)
+        columns = _calibrated(columns, curves)
+        held_out, reference = columns[: data.n_labeled], columns[data.n_labeled :]
+        return CrossFitted(tuple(models), fold, factors, held_out, reference, curves)
+
+    def _calibrate(self, data: PUData, rows: Tensor, columns: Tensor) -> tuple[Power | Steps, ...]:
+        if self.calibration is None:
+            return ()
+        mass, n = data.mass, data.n_labeled
+        stands_for = mass[population_rows(data.labels, data.scenario)].sum() / mass[rows[n:]].sum()
+        masses = {"labeled_mass": mass[rows[:n]], "reference_mass": mass[rows[n:]] * stands_for}
+        return tuple(fit_calibration(self.calibration, e[:n], e[n:], **masses) for e in columns.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +88,8 @@ class CrossFitted:
     """ê of the labeled rows, out of fold; several columns if the estimator offers several candidates."""
     reference_columns: Tensor
     """The same of `reference_rows`."""
+    calibration: tuple[Power | Steps, ...] = ()
+    """One for each column, or none."""
 
     @property
     def held_out(self) -> Tensor:
@@ -81,7 +99,7 @@ class CrossFitted:
     def out_of_fold(self, x: Features) -> Tensor:
         """ê of all rows it was fitted on, given once more in the same order, each from a model that has not seen it."""
         columns = _out_of_fold(self.models, x, self.fold, torch.arange(len(self.fold)))
-        return (columns * self.factors[self.fold]).mean(1)
+        return _calibrated(columns * self.factors[self.fold], self.calibration).mean(1)
 
     @property
     def reference(self) -> Tensor:
@@ -93,10 +111,16 @@ class CrossFitted:
 
     def columns(self, x: Features) -> Tensor:
         per_fold = [columns_of(model, x) * factor for model, factor in zip(self.models, self.factors, strict=True)]
-        return torch.stack(per_fold).mean(0)
+        return _calibrated(torch.stack(per_fold).mean(0), self.calibration)
 
     def __call__(self, x: Features) -> Tensor:
         return self.columns(x).mean(1)
+
+
+def _calibrated(columns: Tensor, curves: Sequence[Power | Steps]) -> Tensor:
+    if not curves:
+        return columns
+    return torch.stack([curve(e) for curve, e in zip(curves, columns.T, strict=True)], dim=1)
 
 
 def columns_of(model: PropensityModel, x: Features) -> Tensor:
