@@ -68,7 +68,7 @@ def test_the_two_parts_together_are_all_digits() -> None:
 
 
 def test_the_registry_names_every_loader() -> None:
-    assert set(DATASETS) == {"digits", "mnist"}
+    assert set(DATASETS) == {"digits", "mnist", "fashion_mnist", "cifar10", "alzheimer"}
     assert isinstance(DATASETS["digits"](), LabeledSplit)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -30,6 +32,15 @@ class LabeledSplit:
     @property
     def test_y(self) -> Tensor:
         return self._is_positive(self.test_classes)
+
+    @cached_property
+    def checksum(self) -> str:
+        """16 hexadecimal digits of the sha256 of all four arrays: two results with the same one used the same data."""
+        digest = hashlib.sha256()
+        for tensor in (self.train_x, self.train_classes, self.test_x, self.test_classes):
+            digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
+            digest.update(tensor.cpu().contiguous().numpy().data)
+        return digest.hexdigest()[:16]
 
     def _is_positive(self, classes: Tensor) -> Tensor:
         return torch.isin(classes, torch.tensor(self.positive)).long()

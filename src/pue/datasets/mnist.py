@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 from pathlib import Path
 
-import numpy as np
-import torch
-from torch import Tensor
-
+from pue.datasets import idx
 from pue.datasets.labeled import LabeledSplit, data_folder
-from pue.errors import MissingData
 
-_MD5 = {
-    "train-images-idx3-ubyte.gz": "f68b3c2dcbeaaa9fbdd348bbdeb94873",
-    "train-labels-idx1-ubyte.gz": "d53e105ee54ea40749a09fcbcd1e9432",
-    "t10k-images-idx3-ubyte.gz": "9fb629c4189551a2d022fa330f9573f3",
-    "t10k-labels-idx1-ubyte.gz": "ec29112dd5afa0611ce80d1b7f02629c",
+# Of the unpacked files, so that those that somebody packed again are also known.
+SHA256 = {
+    "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+    "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+    "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+    "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
 }
 
 
 def mnist(folder: str | Path | None = None) -> LabeledSplit:
     """60,000 + 10,000 images as uint8 of shape (n, 1, 28, 28), from `folder`/mnist or PUE_DATA/mnist."""
-    home = data_folder("mnist", folder)
-    images = {part: _read(home / f"{part}-images-idx3-ubyte.gz") for part in ("train", "t10k")}
-    classes = {part: _read(home / f"{part}-labels-idx1-ubyte.gz").long() for part in ("train", "t10k")}
-    return LabeledSplit(
-        "mnist",
-        images["train"][:, None],
-        classes["train"],
-        images["t10k"][:, None],
-        classes["t10k"],
-        positive=(0, 2, 4, 6, 8),
-    )
-
-
-def _read(path: Path) -> Tensor:
-    """One gzipped idx file of unsigned bytes, hash-checked."""
-    if not path.is_file():
-        raise MissingData(f"{path.name} is missing in {path.parent}. MNIST needs its four original idx.gz files there.")
-    packed = path.read_bytes()
-    if hashlib.md5(packed, usedforsecurity=False).hexdigest() != _MD5[path.name]:
-        raise MissingData(f"{path} is damaged or not the original file (wrong checksum). Fetch it again.")
-    raw = gzip.decompress(packed)
-    dimensions = raw[3]
-    shape = np.frombuffer(raw, ">u4", count=dimensions, offset=4).astype(int)
-    return torch.from_numpy(np.frombuffer(raw, np.uint8, offset=4 + 4 * dimensions).reshape(shape).copy())
+    return idx.load("mnist", data_folder("mnist", folder), SHA256, packed=False, positive=(0, 2, 4, 6, 8))

@@ -1,0 +1,72 @@
+"""Arrays that are slow to make, kept between runs.
+
+A file is a .npy array followed by the sha256 of its key and of all bytes before. What is cut, foreign or belongs to
+another key does not match and is made again; a folder that cannot be written means no cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from pue.datasets.files import write_atomically
+
+
+def cache_folder() -> Path:
+    """PUE_CACHE, else XDG_CACHE_HOME/pue, else ~/.cache/pue."""
+    if own := os.environ.get("PUE_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "pue"
+
+
+def cached(name: str, key: str, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+    """`make()`, or what it returned for the same `name` and `key` in an earlier run."""
+    path = cache_folder() / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.npy"
+    try:
+        path = path.expanduser()
+    except RuntimeError:  # an account without a home folder
+        return make()
+    array = _read(path, key)
+    if array is None:
+        array = np.ascontiguousarray(make())
+        _write(path, key, array)
+    return array
+
+
+def _read(path: Path, key: str) -> NDArray[Any] | None:
+    digest = hashlib.sha256(key.encode())
+    try:
+        with path.open("rb") as file:
+            left = path.stat().st_size - digest.digest_size
+            while left > 0 and (chunk := file.read(min(left, 1 << 20))):
+                digest.update(chunk)
+                left -= len(chunk)
+            if file.read() != digest.digest():
+                return None
+            file.seek(0)
+            array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
+            return array
+    except OSError:
+        return None
+
+
+def _write(path: Path, key: str, array: NDArray[Any]) -> None:
+    header = io.BytesIO()
+    npy.write_array_header_1_0(header, npy.header_data_from_array_1_0(array))
+    chunks: list[bytes | memoryview] = [header.getvalue(), array.data]
+    digest = hashlib.sha256(key.encode())
+    for chunk in chunks:
+        digest.update(chunk)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, [*chunks, digest.digest()])
+    except OSError:
+        return
