@@ -1,0 +1,156 @@
+"""Groups beside the paper's rows, and e-rows beside their plain rows: the lines of a suite's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pue.report.groups import Group, flatten, group, mix_text
+from pue.report.paper import PAPER, PaperRow
+from pue.report.records import Record
+from pue.report.spread import Spread
+
+
+@dataclass(frozen=True)
+class Gain:
+    """An e-row minus its plain row, in points of accuracy, over the seeds that both have."""
+
+    plain: Group
+    gain: Spread
+    """Of the differences, seed by seed."""
+    spreads: float | None
+    """sd of the plain row + sd of the e-row over those seeds; None for a single seed."""
+    also_differs: tuple[str, ...] = ()
+    """Settings other than the propensity in which the two rows differ."""
+
+    @property
+    def exceeds(self) -> bool | None:
+        """Whether gain > sd_plain + sd_e."""
+        return None if self.spreads is None else self.gain.mean > self.spreads
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a suite's tables: our runs, the paper's row, or both."""
+
+    row: str
+    setting: str
+    ours: Group | None
+    paper: PaperRow | None
+    gain: Gain | None = None
+    paper_gain: tuple[float, float] | None = None
+    """The paper's gain over its plain row, and the sum of the two printed spreads."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.row} ({self.setting})" if self.setting else self.row
+
+    @property
+    def difference(self) -> float | None:
+        return None if self.ours is None else difference(self.ours, self.paper, "accuracy", "accuracy")
+
+    @property
+    def reaches(self) -> bool | None:
+        """Whether our mean accuracy, to the paper's two decimals, is at least the paper's."""
+        return None if self.difference is None else self.difference >= 0
+
+
+def lines(records: Sequence[Record]) -> list[Line]:
+    """All lines of one suite: the paper's rows in its order, with our runs or without, then rows of our own."""
+    groups = group(records)
+    suite = records[0].suite
+    result = []
+    for row in (row for row in PAPER if row.suite == suite):
+        ours = [each for each in groups if matches(each, row)]
+        result += [_line(each, row, groups) for each in ours] or [
+            Line(row.name, _paper_setting(row), None, row, paper_gain=paper_gain(row))
+        ]
+    return result + [_line(each, None, groups) for each in groups if not any(matches(each, row) for row in PAPER)]
+
+
+def matches(ours: Group, row: PaperRow) -> bool:
+    """Whether a printed row belongs beside our group: same table, data, name, label mix and regularizer."""
+    if (ours.first.suite, ours.settings.get("dataset"), ours.row) != (row.suite, row.dataset, row.name):
+        return False
+    if not _same_mix(ours.mix, row.mix):
+        return False
+    return row.regularized is None or row.regularized is bool(ours.alpha)
+
+
+def difference(ours: Group, row: PaperRow | None, metric: str, printed: str) -> float | None:
+    """Ours minus the paper's, to the paper's two decimals."""
+    return None if row is None else round(round(ours.metric(metric).mean, 2) - row.metrics[printed].mean, 2)
+
+
+def plain_name(row: str) -> str | None:
+    """
+    >>> plain_name("Dist-PUe'"), plain_name("uPUe"), plain_name("uPU")
+    ('Dist-PU', 'uPU', None)
+    """
+    stem = row.removesuffix("'")
+    return stem[:-1] if stem.endswith("e") else None
+
+
+def gain_over_plain(each: Group, groups: Sequence[Group]) -> Gain | None:
+    """The gain over the plain row on the same data, labels and preset; None unless exactly one such row fits best."""
+    plain = [
+        other
+        for other in groups
+        if other.row == plain_name(each.row)
+        and all(other.settings.get(name) == each.settings.get(name) for name in ("dataset", "labels", "preset"))
+    ]
+    apart = [_differing(each, other) for other in plain]
+    fewest = [other for other, names in zip(plain, apart, strict=True) if len(names) == min(map(len, apart))]
+    if len(fewest) != 1:
+        return None
+    seeds = sorted(set(each.seeds) & set(fewest[0].seeds))
+    ours, theirs = ([_accuracy(side)[seed] for seed in seeds] for side in (each, fewest[0]))
+    paired = Spread.of([e - p for e, p in zip(ours, theirs, strict=True)])
+    if paired is None:
+        return None
+    sds = [spread.sd for values in (ours, theirs) if (spread := Spread.of(values)) is not None]
+    spreads = sum(sd for sd in sds if sd is not None) if paired.n > 1 else None
+    return Gain(fewest[0], paired, spreads, _differing(each, fewest[0]))
+
+
+def paper_gain(row: PaperRow) -> tuple[float, float] | None:
+    """The paper's own gain over its plain row and the sum of the two printed standard deviations."""
+    for plain in PAPER:
+        if (plain.suite, plain.dataset, plain.mix, plain.name) == (
+            row.suite,
+            row.dataset,
+            row.mix,
+            plain_name(row.name),
+        ):
+            e, p = row.metrics["accuracy"], plain.metrics["accuracy"]
+            return round(e.mean - p.mean, 2), round((e.sd or 0.0) + (p.sd or 0.0), 2)
+    return None
+
+
+def _paper_setting(row: PaperRow) -> str:
+    if row.suite != "mix-ablation" or row.mix is None:
+        return ""
+    term = {True: ", alpha>0", False: ", alpha=0", None: ""}[row.regularized]
+    return f"mix={mix_text(row.mix)}{term}"
+
+
+def _line(ours: Group, row: PaperRow | None, groups: Sequence[Group]) -> Line:
+    printed_gain = None if row is None else paper_gain(row)
+    return Line(ours.row, ours.setting, ours, row, gain_over_plain(ours, groups), printed_gain)
+
+
+def _same_mix(ours: Sequence[float] | None, theirs: Sequence[float] | None) -> bool:
+    if ours is None or theirs is None:
+        return ours is theirs
+    return len(ours) == len(theirs) and all(abs(a - b) < 1e-9 for a, b in zip(ours, theirs, strict=True))
+
+
+def _differing(one: Group, other: Group) -> tuple[str, ...]:
+    """Settings in which two groups differ, apart from those that make an e-row."""
+    a, b = flatten(one.settings), flatten(other.settings)
+    names = [name for name in dict.fromkeys([*a, *b]) if a.get(name) != b.get(name)]
+    return tuple(name for name in names if not name.startswith("propensity"))
+
+
+def _accuracy(each: Group) -> dict[int, float]:
+    return {record.seed: record.metrics["accuracy"] for record in each.records}
