@@ -97,7 +97,7 @@ def as_pu_data(
     sample_weight: NDArray[np.float64] | None,
     propensity: Tensor | None,
 ) -> tuple[PUData, Tensor | None]:
-    """The data without rows of weight zero, and the known propensities of its labeled rows."""
+    """The data without rows of weight zero, and the known propensities (NaN where unknown) of its rows."""
     weight = None
     if sample_weight is not None:
         weight = torch.from_numpy(np.array(sample_weight))
@@ -106,7 +106,7 @@ def as_pu_data(
             x, labels, weight = select(x, kept), labels[kept.numpy()], weight[kept]
             propensity = None if propensity is None else propensity[kept]
     data = PUData(x, torch.from_numpy(np.array(labels)), Scenario.parse(scenario), weight)
-    return data, None if propensity is None else propensity[data.labeled]
+    return data, propensity
 
 
 def input_spec(data: PUData, dtype: str, device: torch.device) -> InputSpec:

@@ -24,12 +24,12 @@ from pue.data import Features, PUData, Scenario, labeled_share, require_prior, s
 from pue.decisions import decide
 from pue.errors import InvalidInput, PueWarning, UnknownName
 from pue.losses import LOSSES, Loss, zero_one
-from pue.methods import find_method, pu_weights
+from pue.methods import Method, Task, find_method, pu_weights
 from pue.priors import BIASED_SAFE, FEWEST, PRIORS, PriorEstimate, elkan_noto, estimate_prior
 from pue.propensity import PropensityEstimator, PropensityModel, PropensityReport, examine, find_propensity, process
 from pue.randomness import derive
 from pue.risks import upu
-from pue.training import Augmentation, Batching, Checkpointing, Training, score, train
+from pue.training import Augmentation, Batching, Checkpointing, Training, score
 
 WIDE = 0.15
 """An interval of the prior wider than this is warned about: so large a share of the rows changes class inside it."""
@@ -40,8 +40,8 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    method : str
-        A name in `pue.METHODS`: "nnpu", "upu", "distpu", …
+    method : str or method
+        A name in `pue.METHODS`: "nnpu", "upu", "distpu", …; or a value with other settings, `PUbN(tau=0.7)`.
     propensity : None, "known", "auto", a name in `pue.PROPENSITIES`, or an estimator
         None: labels are taken to be unbiased (SCAR), unless `fit` is given known propensities. Otherwise the labeled
         rows are weighted by their normalised inverse propensity: nnPU becomes nnPUe, and so on.
@@ -87,7 +87,8 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
     propensity_ : array or None, the clipped propensities of the labeled rows, in order.
     propensity_report_ : PropensityReport or None.
     network_ : nn.Module, the trained network.
-    history_ : list of EpochRecord.
+    threshold_ : float, subtracted from the network's scores: they decide at zero.
+    history_ : list of EpochRecord, all stages of the method.
 
     Examples
     --------
@@ -106,7 +107,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        method: str = "nnpu",
+        method: str | Method = "nnpu",
         *,
         propensity: str | PropensityEstimator | None = None,
         prior: float | Literal["estimate"] = "estimate",
@@ -174,16 +175,19 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.three_d_array = True
         return tags
 
-    def fit(self, X: Any, y: Any, *, propensity: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, *, propensity: Any = None, negative_propensity: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Learn from features `X` and PU labels `y` (the s of the papers): 1 labeled positive, 0 unlabeled, −1 labeled
         negative.
 
         `propensity` holds known e(x) for the labeled rows, in order, or for all rows (entries of other rows are not
-        read). `sample_weight` k means the same as the row standing there k times.
+        read); `negative_propensity` the same for rows labeled −1. `sample_weight` k means the same as the row standing
+        there k times.
         """
-        data, known = self._read(X, y, propensity, sample_weight, reset=True)
+        data, known = self._read(X, y, propensity, sample_weight, negative_propensity, reset=True)
         method, training, device = find_method(self.method), self._training(data.n_rows), as_device(self.device)
-        loss = self._loss(method.loss)
+        loss = self._loss()
         checkpointing = None
         if self.checkpoint_dir is not None:
             checkpointing = Checkpointing(Path(self.checkpoint_dir), self.checkpoint_every)
@@ -192,20 +196,26 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         self._propensity_model: PropensityModel | None = None
         self.propensity_: NDArray[np.float64] | None = None
         self.propensity_report_: PropensityReport | None = None
-        e = self._propensity(data, known, seed)
-        network = build(self.backbone, input_spec(data, self.dtype, device), seed=seed)
-        self.history_ = train(
-            network,
-            data,
-            method.weigh(data, self.prior_, e),
-            method.risk(self.prior_, loss),
-            training,
+        e = self._propensity(data, None if known is None else known[data.labeled], seed)
+        negative_e = None
+        if getattr(method, "uses_negatives", False):
+            negative_e = self._negative_propensity(data, known, seed)
+        spec = input_spec(data, self.dtype, device)
+        task = Task(
+            data=data,
+            prior=self.prior_,
+            propensity=e,
+            negative_propensity=negative_e,
+            build=lambda own_seed: build(self.backbone, spec, seed=own_seed),
+            training=training,
             seed=seed,
+            loss=loss,
             device=device,
             checkpointing=checkpointing,
             progress=self.progress,
         )
-        self.network_ = network
+        fitted = method.fit(task)
+        self.network_, self.history_, self.threshold_ = fitted.network, fitted.history, fitted.threshold
         self.classes_ = np.array([0, 1])
         return self
 
@@ -213,7 +223,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         """Scores g(x); positive where the row is called positive."""
         check_is_fitted(self)
         x = self._features(X, reset=False)
-        scores: NDArray[np.floating[Any]] = score(self.network_, x).numpy()
+        scores: NDArray[np.floating[Any]] = (score(self.network_, x) - self.threshold_).numpy()
         return scores
 
     def predict(self, X: Any) -> NDArray[np.int64]:
@@ -238,19 +248,20 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         else alike. If you do have the true classes, use `sklearn.metrics.accuracy_score(truth, clf.predict(X))`.
         """
         check_is_fitted(self)
-        data, known = self._read(X, y, propensity, sample_weight, reset=False)
+        data, given = self._read(X, y, propensity, sample_weight, reset=False)
+        known = None if given is None else given[data.labeled]
         if known is None and self._propensity_model is not None:
             known, _ = process(self._propensity_model(select(data.x, data.labeled)), floor=self.propensity_floor)
         prior = self.prior_
         if data.scenario is Scenario.SINGLE_SAMPLE:  # a small fold may by chance hold more labeled rows than π allows
             prior = max(prior, labeled_share(data.labels, data.sample_weight))
         weights = pu_weights(data, prior, known)
-        return 1.0 - float(upu(zero_one)(score(self.network_, data.x).double(), weights))
+        return 1.0 - float(upu(zero_one)(score(self.network_, data.x).double() - self.threshold_, weights))
 
     def _read(
-        self, X: Any, y: Any, propensity: Any, sample_weight: Any, *, reset: bool
+        self, X: Any, y: Any, propensity: Any, sample_weight: Any, negative_propensity: Any = None, *, reset: bool
     ) -> tuple[PUData, Tensor | None]:
-        """Everything that came in, checked; the second value are known propensities of the labeled rows."""
+        """Everything that came in, checked; the second value are known propensities of rows (NaN where unknown)."""
         x = self._features(X, reset=reset)
         labels = as_label_array(y, x.shape[0])
         known = None
@@ -261,6 +272,10 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
                     'propensity="known" or do not pass them.'
                 )
             known = as_propensity(propensity, labels)
+        if negative_propensity is not None:
+            if known is None:
+                raise InvalidInput("negative_propensity goes with propensity: pass both.")
+            known = torch.where(torch.from_numpy(labels == -1), as_propensity(negative_propensity, -labels), known)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
         return as_pu_data(x, labels, self.scenario, sample_weight, known)
@@ -316,9 +331,27 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         self.propensity_, self.propensity_report_ = e.numpy(), report
         return e
 
-    def _loss(self, default: Loss) -> Loss:
+    def _negative_propensity(self, data: PUData, known: Tensor | None, seed: int) -> Tensor | None:
+        """ê of the rows labeled negative: the same estimator, negatives for positives."""
+        negative = data.labels == -1
+        if not bool(negative.any()):
+            return None
+        if known is not None:
+            if bool(known[negative].isnan().any()):
+                raise InvalidInput("labeled negatives are weighted too: pass their negative_propensity.")
+            return process(known[negative], floor=self.propensity_floor)[0]
+        if self.propensity is None:
+            return None
+        flipped = torch.where(negative, 1, 0).to(data.labels.dtype)
+        rows = ~data.labeled if data.scenario is Scenario.CASE_CONTROL else torch.ones_like(negative)
+        seen = PUData(data.x, flipped, data.scenario, data.sample_weight).take(rows)
+        estimator = find_propensity(self.propensity)
+        model = estimator.fit(seen, prior=1 - self.prior_, seed=derive(seed, 3))
+        return examine(model, seen, estimator=estimator, floor=self.propensity_floor)[0]
+
+    def _loss(self) -> Loss | None:
         if self.loss is None:
-            return default
+            return None
         if isinstance(self.loss, str):
             if self.loss not in LOSSES:
                 raise UnknownName("loss", self.loss, LOSSES)

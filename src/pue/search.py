@@ -150,7 +150,8 @@ class _Exam:
         labels = as_label_array(s, x.shape[0])
         estimator = _estimator(reference)
         known = None if estimator is not None or reference is None else as_propensity(reference, labels)
-        data, of_labeled = as_pu_data(x, labels, scenario, None, known)
+        data, of_rows = as_pu_data(x, labels, scenario, None, known)
+        of_labeled = None if of_rows is None else of_rows[data.labeled]
         rest, held_out = split_rows(data, validation, seed)
         assert held_out is not None  # the share is above zero
         weights = _reference_weights(data, rest, held_out, estimator, of_labeled, prior, seed)

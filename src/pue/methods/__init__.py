@@ -1,82 +1,80 @@
-"""Methods: a name → which weights the rows get and which risk is minimised. One line each.
+"""Methods: a name → something with `fit(task)`. Most are one line, a weighting and a risk; others have a file.
 
 An e-variant is not a method of its own: it is the same line given propensities.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
-from torch import Tensor
-
-from pue import risks, weights
-from pue.data import PUData
+from pue import risks
 from pue.errors import InvalidInput, UnknownName
-from pue.losses import Loss, logistic, sigmoid
-from pue.risks import Risk
-from pue.weights import RowWeights
+from pue.losses import logistic
+from pue.methods.composition import Composition, ipw_weights, naive_weights, pu_weights
+from pue.methods.distpu import DistPU
+from pue.methods.em import LatentClass
+from pue.methods.protocol import Fitted, Method, Task
+from pue.methods.pubn import PUbN
+from pue.methods.selfpu import SelfPU
+from pue.methods.thresholds import Thresholded, informative, probabilistic_gap, share_of_population
+from pue.methods.vpu import VPU
+from pue.propensity import LBE, DeepSAREM
 
-Weigh = Callable[[PUData, float, Tensor | None], RowWeights]
-"""(data, prior, propensity of the labeled rows or None) → weights."""
+__all__ = [
+    "METHODS",
+    "VPU",
+    "Composition",
+    "DistPU",
+    "Fitted",
+    "LatentClass",
+    "Method",
+    "PUbN",
+    "SelfPU",
+    "Task",
+    "Thresholded",
+    "find_method",
+    "pu_weights",
+]
 
-
-@dataclass(frozen=True)
-class Method:
-    """What a name stands for."""
-
-    summary: str
-    weigh: Weigh
-    risk: Callable[[float, Loss], Risk]
-    """(prior, loss) → risk."""
-    loss: Loss = sigmoid
-    """The loss it takes unless told otherwise."""
-
-
-def pu_weights(data: PUData, prior: float, propensity: Tensor | None) -> RowWeights:
-    """SCAR weights, or PUe's normalised inverse propensities where propensities are given."""
-    if propensity is None:
-        return weights.uniform(data.labels, prior=prior, scenario=data.scenario, sample_weight=data.sample_weight)
-    return weights.normalized_inverse_propensity(
-        data.labels, propensity, prior=prior, scenario=data.scenario, sample_weight=data.sample_weight
-    )
-
-
-def ipw_weights(data: PUData, prior: float, propensity: Tensor | None) -> RowWeights:
-    """Unnormalised inverse propensities; the prior is not used."""
-    if propensity is None:
-        raise InvalidInput(
-            'this method weights by inverse propensity: pass propensity="auto", an estimator, or known values.'
-        )
-    return weights.inverse_propensity(data.labels, propensity, scenario=data.scenario, sample_weight=data.sample_weight)
-
-
-def naive_weights(data: PUData, prior: float, propensity: Tensor | None) -> RowWeights:
-    """Unlabeled rows count as negatives."""
-    if propensity is not None:
-        raise InvalidInput("unlabeled-as-negative has no use for propensities: leave propensity=None.")
-    return weights.unlabeled_as_negative(data.labels, data.sample_weight)
-
+_NAIVE = Composition("unlabeled rows taken for negatives", naive_weights, lambda prior, loss: risks.upu(loss), logistic)
+_NNPU = Composition("non-negative PU risk", pu_weights, lambda prior, loss: risks.nnpu(loss))
 
 METHODS: dict[str, Method] = {
-    "distpu": Method("Dist-PU, warm-up stage: predicted share of positives equals π", pu_weights,
-                     lambda prior, loss: risks.dist_pu(prior, entropy=2e-3)),
-    "imbpu": Method("nnPU as if classes were balanced", pu_weights, risks.imbalanced),
-    "ipw": Method("unnormalised inverse-propensity risk", ipw_weights, lambda prior, loss: risks.upu(loss)),
-    "naive": Method("unlabeled rows taken for negatives", naive_weights, lambda prior, loss: risks.upu(loss), logistic),
-    "nnipw": Method("unnormalised inverse-propensity risk, kept non-negative", ipw_weights,
-                    lambda prior, loss: risks.nnpu(loss)),
-    "nnpu": Method("non-negative PU risk", pu_weights, lambda prior, loss: risks.nnpu(loss)),
-    "upu": Method("unbiased PU risk", pu_weights, lambda prior, loss: risks.upu(loss)),
+    "anchor": Thresholded(_NAIVE, probabilistic_gap, "labeling rate against its highest value (e grows with P(y | x))"),
+    "distpu": DistPU(),
+    "distpu_warmup": DistPU(warm_up=1.0, summary="Dist-PU, first stage only"),
+    "imbpu": Composition("nnPU as if classes were balanced", pu_weights, risks.imbalanced),
+    "ipw": Composition("unnormalised inverse-propensity risk", ipw_weights, lambda prior, loss: risks.upu(loss)),
+    "lbe": LatentClass(LBE(), "labeling bias estimation: class and propensity by EM from a P-vs-U start"),
+    "naive": _NAIVE,
+    "nnipw": Composition("unnormalised inverse-propensity risk, kept non-negative", ipw_weights,
+                         lambda prior, loss: risks.nnpu(loss)),
+    "nnpu": _NNPU,
+    "pubn": PUbN(),
+    "pusb": Thresholded(Composition("nnPU", pu_weights, lambda prior, loss: risks.nnpu(loss), logistic),
+                        share_of_population, "nnPU, then the threshold that calls a share π positive"),
+    "quantile": Thresholded(_NAIVE, share_of_population, "labeled against the rest, a share π called positive"),
+    "sarem": LatentClass(DeepSAREM(), "SAR-EM: class and propensity by EM"),
+    "selfpu": SelfPU(),
+    "supervised": Composition("the ceiling: labels are true classes, 0 is negative", naive_weights,
+                              lambda prior, loss: risks.upu(loss), logistic),
+    "tmi": Thresholded(_NAIVE, informative, "labeled against the rest, the most informative threshold; no prior"),
+    "upu": Composition("unbiased PU risk", pu_weights, lambda prior, loss: risks.upu(loss)),
+    "vpu": VPU(),
 }  # fmt: skip
 
 
-def find_method(name: str) -> Method:
-    """The method of that name, or an error that suggests one.
+def find_method(method: str | Method | Any) -> Method:
+    """The method of that name, or the method itself; an error that suggests a name for anything else.
 
     >>> find_method("nnpu").summary
     'non-negative PU risk'
     """
-    if name not in METHODS:
-        raise UnknownName("method", name, METHODS)
-    return METHODS[name]
+    if isinstance(method, str):
+        if method not in METHODS:
+            raise UnknownName("method", method, METHODS)
+        return METHODS[method]
+    if not callable(getattr(method, "fit", None)) or not hasattr(method, "summary"):
+        raise InvalidInput(f"method must be a name in pue.METHODS or a value such as PUbN(tau=0.7); got {method!r}.")
+    found: Method = method
+    return found

@@ -62,31 +62,36 @@ class NetworkEM(ABC):
         """Teach the two networks something to begin with."""
 
     def fit(self, data: PUData, *, prior: float, seed: int = 0) -> PropensityModel:
+        spec = input_spec(data, "auto", torch.device("cpu"))
+        _, e = self.fit_pair(data, seed=seed, build=lambda own_seed: build(self.backbone, spec, seed=own_seed))
+        return NetworkModel(e, odds=data.scenario is Scenario.CASE_CONTROL)
+
+    def fit_pair(self, data: PUData, *, seed: int, build: Callable[[int], nn.Module]) -> tuple[nn.Module, nn.Module]:
+        """The networks of f and of e, as they were in the best round; `build` makes one from a seed."""
         share = self.validation if most_folds(data.x, data.labels) > 1 else 0.0
         rows, held_out = split_rows(data, share, seed)
-        pair = Pair(self, data.take(rows), seed)
+        pair = Pair(self, data.take(rows), seed, build)
         judge = pair.data if held_out is None else data.take(held_out)
         self._start(pair)
-        best, result = pair.log_likelihood(judge), deepcopy(pair.e)
+        best, result = pair.log_likelihood(judge), deepcopy((pair.f, pair.e))
         mark, stalled = best, 0
         for _ in range(self.rounds):
             pair.maximize(pair.expect())
             found = pair.log_likelihood(judge)
             if found > best:
-                best, result = found, deepcopy(pair.e)
+                best, result = found, deepcopy((pair.f, pair.e))
             mark, stalled = (found, 0) if found > mark + self.gain else (mark, stalled + 1)
             if stalled >= self.patience:
                 break
-        return NetworkModel(result, odds=data.scenario is Scenario.CASE_CONTROL)
+        return result
 
 
 class Pair:
     """The two networks and the rows they learn from."""
 
-    def __init__(self, settings: NetworkEM, data: PUData, seed: int) -> None:
+    def __init__(self, settings: NetworkEM, data: PUData, seed: int, build: Callable[[int], nn.Module]) -> None:
         self.settings, self.data, self.seed = settings, data, seed
-        spec = input_spec(data, "auto", torch.device("cpu"))
-        self.f, self.e = (build(settings.backbone, spec, seed=derive(seed, place)) for place in (0, 1))
+        self.f, self.e = build(derive(seed, 0)), build(derive(seed, 1))
         self.s, self.mass = data.labeled.numpy().astype(np.float64), row_mass(data)
         self.trainings = 0
 

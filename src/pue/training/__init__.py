@@ -1,19 +1,24 @@
-"""The one optimisation loop, and the parts it is made of. It knows rows, weights and a risk; no method by name."""
+"""The one optimisation loop and its parts. It knows rows, weights and an objective; no method by name."""
 
 from pue.training.augment import Augmentation
 from pue.training.batches import Batching
 from pue.training.checkpoints import Checkpointing
 from pue.training.loop import score, train
+from pue.training.objectives import Batch, Objective, Outcome, outcome
 from pue.training.schedules import SCHEDULES
 from pue.training.settings import EpochRecord, Training
 
 __all__ = [
     "SCHEDULES",
     "Augmentation",
+    "Batch",
     "Batching",
     "Checkpointing",
     "EpochRecord",
+    "Objective",
+    "Outcome",
     "Training",
+    "outcome",
     "score",
     "train",
 ]

@@ -81,7 +81,7 @@ def mixup(x: Tensor, weights: RowWeights, alpha: float, generator: torch.Generat
 
     Every PU risk is linear in the weights, so this is mixup with soft labels for all of them; total mass is unchanged.
     """
-    share = _beta(alpha, generator)
+    share = draw_beta(alpha, generator)
     partner = torch.randperm(len(x), generator=generator).to(x.device)
     blend = RowWeights(
         share * weights.positive + (1 - share) * weights.positive[partner],
@@ -90,6 +90,6 @@ def mixup(x: Tensor, weights: RowWeights, alpha: float, generator: torch.Generat
     return share * x + (1 - share) * x[partner], blend
 
 
-def _beta(alpha: float, generator: torch.Generator) -> float:
+def draw_beta(alpha: float, generator: torch.Generator) -> float:
     gammas = torch._standard_gamma(torch.full((2,), alpha, dtype=torch.float64), generator=generator)
     return float(gammas[0] / gammas.sum())

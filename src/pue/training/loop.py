@@ -34,6 +34,7 @@ from pue.training.checkpoints import (
     restore_optimizer,
     save,
 )
+from pue.training.objectives import Batch, Objective, as_objective
 from pue.training.progress import epoch_progress
 from pue.training.schedules import SCHEDULES
 from pue.training.settings import OPTIMIZERS, EpochRecord, Training
@@ -45,7 +46,7 @@ def train(
     network: nn.Module,
     data: PUData,
     weights: RowWeights,
-    risk: Risk,
+    risk: Risk | Objective,
     training: Training,
     *,
     seed: int,
@@ -57,6 +58,7 @@ def train(
 ) -> list[EpochRecord]:
     """Train `network` in place (it ends on `device`, in eval mode) and return one record an epoch.
 
+    What is minimised is a risk of the scores or, for methods that need the network and the rows too, an `Objective`.
     `on_epoch` is called after every epoch with its record and the network that would be the result if it were the last.
     """
     run = _Run(network, data, weights, risk, training, seed, torch.device(device), reduce)
@@ -111,14 +113,15 @@ class _Run:
         network: nn.Module,
         data: PUData,
         weights: RowWeights,
-        risk: Risk,
+        risk: Risk | Objective,
         training: Training,
         seed: int,
         device: torch.device,
         reduce: Reduce,
     ) -> None:
         self.network = network.to(device)
-        self.x, self.labels, self.risk, self.training = data.x, data.labels, risk, training
+        self.x, self.labels, self.training = data.x, data.labels, training
+        self.objective = as_objective(risk).to(device)
         self.seed, self.device, self.reduce = seed, device, reduce
         self.dtype = next(network.parameters()).dtype
         rows, held_out = split_rows(data, training.validation, seed)
@@ -150,6 +153,7 @@ class _Run:
     def one_epoch(self, within: Callable[[float], None]) -> EpochRecord:
         start = time.perf_counter()
         generator = torch.Generator().manual_seed(derive(self.seed, self.epoch))
+        self.objective.start_epoch(self.epoch, self.training.epochs, self.network)
         self.network.train()
         total, corrected = 0.0, 0
         with seeded(derive(self.seed, self.epoch, 1), self.device):  # for dropout and the like inside the network
@@ -172,22 +176,25 @@ class _Run:
         return record
 
     def _step(self, step: int, index: Tensor, factor: Tensor, generator: torch.Generator) -> tuple[float, bool]:
-        x = as_float(gather(self.x, self.rows[index]).to(self.device), self.dtype)
+        rows = self.rows[index]
+        x = as_float(gather(self.x, rows).to(self.device), self.dtype)
         weights = self.weights.take(index, factor.to(self.dtype)).to(self.device, self.dtype)
         x = self.training.augmentation.images(x, generator)
         if self.training.augmentation.mixup:
             x, weights = mixup(x, weights, self.training.augmentation.mixup, generator)
-        sums = self.reduce(self.risk.sums(self.network(x), weights))
-        objective = self.risk.combine(sums)
-        value = objective.item()
+        share = (factor / len(self.rows)).to(self.device, self.dtype)
+        outcome = self.objective(
+            Batch(self.network, x, rows, weights, share, self.epoch, self.training.epochs, generator, self.reduce)
+        )
+        value = outcome.value.item()
         if not math.isfinite(value):
-            self._diverged(step, sums)
+            self._diverged(step, outcome.sums)
         self.optimizer.zero_grad(set_to_none=True)
-        objective.backward()  # type: ignore[no-untyped-call]
+        outcome.value.backward()
         self.optimizer.step()
         if self.average is not None:
             self.average.update_parameters(self.network)
-        return value, self.risk.corrected(sums.detach())
+        return value, outcome.corrected
 
     def _set_learning_rate(self, step: int) -> None:
         done = (self.epoch * self.batches.steps + step) / (self.training.epochs * self.batches.steps)
@@ -222,7 +229,8 @@ class _Run:
         self.network.eval()
 
     def _diverged(self, step: int, sums: Tensor) -> None:
-        bad = [name for name, total in zip(self.risk.terms, sums.tolist(), strict=True) if not math.isfinite(total)]
+        named = zip(self.objective.terms, sums.tolist(), strict=True)
+        bad = [name for name, total in named if not math.isfinite(total)]
         raise TrainingDiverged(
             f"the risk is not finite at step {step + 1} of epoch {self.epoch + 1}; term: "
             f"{', '.join(bad) or 'correction'}. Try a smaller learning rate (now lr={self.training.lr:g}), a bounded "
@@ -244,6 +252,7 @@ class _Run:
             "optimizer": flatten_optimizer(self.optimizer),
             "average": {} if self.average is None else dict(self.average.state_dict()),
             "best": self.best or {},
+            "objective": dict(self.objective.state_dict()),
         }
         tensors = {
             f"{part}/{name}": tensor.detach().cpu().clone()
@@ -258,7 +267,8 @@ class _Run:
         return Snapshot(self.epoch, tensors, record, self.fingerprint)
 
     def restore(self, snapshot: Snapshot) -> None:
-        parts: dict[str, dict[str, Tensor]] = {"network": {}, "optimizer": {}, "average": {}, "best": {}}
+        names = ("network", "optimizer", "average", "best", "objective")
+        parts: dict[str, dict[str, Tensor]] = {name: {} for name in names}
         for key, tensor in snapshot.tensors.items():
             part, _, name = key.partition("/")
             parts[part][name] = tensor
@@ -266,6 +276,7 @@ class _Run:
         restore_optimizer(self.optimizer, parts["optimizer"])
         if self.average is not None:
             self.average.load_state_dict(parts["average"])
+        self.objective.load_state_dict(parts["objective"])
         self.best = parts["best"] or None
         best = snapshot.record["best_validation"]
         self.best_validation = -math.inf if best is None else best
@@ -277,23 +288,11 @@ class _Run:
     def fingerprint(self) -> str:
         """A hash of settings, seed, the network's shape, the risk's terms, all weights and a sample of the rows."""
         shapes = {name: list(tensor.shape) for name, tensor in self.network.state_dict().items()}
-        settings = [asdict(self.training), self.seed, shapes, self.risk.terms, str(self.dtype), list(self.x.shape)]
-        settings.append(_behavior(self.risk))
+        settings = [asdict(self.training), self.seed, shapes, self.objective.terms, str(self.dtype), list(self.x.shape)]
+        settings.append(self.objective.settings())
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=lambda number: number.item()).encode())
         digest.update(self.weights.positive.numpy().tobytes())
         digest.update(self.weights.negative.numpy().tobytes())
         sample = torch.linspace(0, self.x.shape[0] - 1, min(self.x.shape[0], 256), dtype=torch.float64).long()
         digest.update(gather(self.x, sample).contiguous().numpy().tobytes())
         return digest.hexdigest()
-
-
-def _behavior(risk: Risk) -> list[list[float]]:
-    """Value and gradient of a risk on fixed scores: tells losses and corrections apart, which have no names here."""
-    scores = torch.linspace(-3, 3, 7, dtype=torch.float64, requires_grad=True)
-    found = []
-    for share in (0.1, 0.9):  # the second drives the negative part below zero
-        positive = torch.full((7,), share, dtype=torch.float64)
-        value = risk(scores, RowWeights(positive, 0.3 - positive))
-        (gradient,) = torch.autograd.grad(value, scores)
-        found.append([value.item(), *gradient.tolist()])
-    return found

@@ -23,6 +23,15 @@ def cosine(epoch: int, epochs: int, progress: float) -> float:
     return (1 + math.cos(math.pi * epoch / epochs)) / 2
 
 
+def cosine_to_70(epoch: int, epochs: int, progress: float) -> float:
+    """Half a cosine from 1 towards 0.7: the second stage of Dist-PU's authors.
+
+    >>> round(cosine_to_70(2, 4, 0.0), 3)
+    0.85
+    """
+    return 0.7 + 0.3 * cosine(epoch, epochs, progress)
+
+
 def one_cycle(epoch: int, epochs: int, progress: float) -> float:
     """Up from 1/25 over the first 30 % of the steps, then down to 10⁻⁴ of that (Smith and Topin 2018).
 
@@ -38,5 +47,6 @@ def one_cycle(epoch: int, epochs: int, progress: float) -> float:
 SCHEDULES: dict[str, Schedule] = {
     "constant": constant,
     "cosine": cosine,
+    "cosine_to_70": cosine_to_70,
     "one_cycle": one_cycle,
 }

@@ -1,0 +1,62 @@
+"""PUbN (Hsieh et al. 2019), with and without biased negatives, and PUbNe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+
+from pue.data import population_rows
+from pue.errors import InvalidInput
+from pue.losses import logistic
+from pue.methods.composition import pu_weights
+from pue.methods.protocol import Fitted, Task
+from pue.risks import nnpu
+from pue.risks import pubn as pubn_risk
+from pue.training import score
+from pue.weights import biased_negatives, pubn, pubn_region, pubn_threshold
+
+
+@dataclass(frozen=True)
+class PUbN:
+    """Three steps: learn σ(x) = P(x lies where labels come from) by nnPU, cut it at η, minimise the PUbN risk.
+
+    Rows labeled −1 are the biased negatives; without them this is the authors' PUbN\\N. With propensities both steps
+    are weighted, positives and negatives each by their own (PUbNe).
+    """
+
+    rho: float | None = None
+    """Share of the population that is negative *and* could have been labeled; needed where rows are labeled −1."""
+    tau: float = 0.9
+    """η is the τ(1 − π − ρ) quantile of σ on the population; the authors: 0.9 without negatives, 0.5 or 0.7 with."""
+    weight_sigma: bool = True
+    """Whether the propensities weight the first step too; otherwise σ inherits the bias."""
+    uses_negatives: ClassVar[bool] = True
+    summary: str = "nnPU finds where labels come from, then a risk that is never negative"
+
+    def fit(self, task: Task) -> Fitted:
+        data, prior, loss = task.data, task.prior, task.loss or logistic
+        negatives, plain_negatives, rho = None, None, 0.0
+        if bool((data.labels == -1).any()):
+            if self.rho is None:
+                raise InvalidInput(
+                    "PUbN with labeled negatives needs their share of the population: method=PUbN(rho=0.2)."
+                )
+            rho = self.rho
+            kind: dict[str, Any] = {"rho": rho, "sample_weight": data.sample_weight}
+            plain_negatives = biased_negatives(data.labels, **kind)
+            negatives = biased_negatives(data.labels, propensity=task.negative_propensity, **kind)
+        weights = pu_weights(data, prior, task.propensity)
+        region = pubn_region(weights, negatives)
+        if not self.weight_sigma:
+            region = pubn_region(pu_weights(data, prior, None), plain_negatives)
+        first = task.build(task.seed)
+        history = task.train(first, region, nnpu(loss))
+        sigma = torch.sigmoid(score(first, data.x).double())
+        population = population_rows(data.labels, data.scenario)
+        eta = pubn_threshold(sigma[population], prior=prior, rho=rho, tau=self.tau)
+        network = task.build(task.seed)
+        risk_weights = pubn(weights, sigma, eta=eta, negatives=negatives)
+        history = history + task.train(network, risk_weights, pubn_risk(loss), stage=1)
+        return Fitted(network, history)

@@ -1,0 +1,54 @@
+"""A method whose scores only rank, and a rule that puts the threshold: PUSB, P-vs-U baselines, the anchor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from pue.data import PUData, Scenario, population_rows
+from pue.decisions import most_informative, prior_quantile
+from pue.methods.composition import Composition
+from pue.methods.protocol import Fitted, Task
+from pue.training import score
+
+Rule = Callable[[Tensor, PUData, float], float]
+"""(scores of all training rows, data, prior) → threshold."""
+
+
+@dataclass(frozen=True)
+class Thresholded:
+    """`base` is trained as it is; a row is positive where its score reaches the threshold that `rule` finds."""
+
+    base: Composition
+    rule: Rule
+    summary: str
+
+    def fit(self, task: Task) -> Fitted:
+        fitted = self.base.fit(task)
+        scores = score(fitted.network, task.data.x).double()
+        return Fitted(fitted.network, fitted.history, self.rule(scores, task.data, task.prior))
+
+
+def share_of_population(scores: Tensor, data: PUData, prior: float) -> float:
+    """So that a share π of the population is called positive (PUSB, Kato et al. 2019)."""
+    return prior_quantile(scores[population_rows(data.labels, data.scenario)], prior)
+
+
+def informative(scores: Tensor, data: PUData, prior: float) -> float:
+    """Where the unlabeled rows' scores fall apart; needs no prior (tMI, Teisseyre et al. 2025)."""
+    return most_informative(scores[data.unlabeled])
+
+
+def probabilistic_gap(scores: Tensor, data: PUData, prior: float, *, quantile: float = 0.999) -> float:
+    """P(positive | x) = √(r / k) ≥ ½, r the labeling rate and k its highest value (anchor, Gerych et al. 2022).
+
+    It holds where e grows in proportion to P(positive | x). k is the 99.9 % quantile: a maximum would be noise.
+    """
+    top = float(scores.sort().values[math.ceil(quantile * (len(scores) - 1))])
+    if data.scenario is Scenario.CASE_CONTROL:
+        return top - math.log(4)  # there the odds are the rate, and only its ratio to k matters
+    return float(torch.logit(torch.sigmoid(torch.tensor(top, dtype=torch.float64)) / 4))
