@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from pue.propensity import Network
 from pue.report.paper import PAPER
 from pue.report.records import Record
 from pue.report.spread import Spread
@@ -41,24 +42,25 @@ class Group:
         return self.first.settings
 
     @property
+    def labels(self) -> Mapping[str, Any]:
+        """Which positives were labeled."""
+        return self.settings.get("labels") or {}
+
+    @property
     def seeds(self) -> tuple[int, ...]:
         return tuple(record.seed for record in self.records)
 
     @property
     def mix(self) -> tuple[float, ...] | None:
         """Share of each positive class among the labels, in the order of the classes; None without a class mix."""
-        mix = (self.settings.get("labels") or {}).get("mix")
-        if not mix:
-            return None
-        if isinstance(mix, Mapping):
-            return tuple(float(mix[name]) for name in sorted(mix, key=lambda name: (len(str(name)), str(name))))
-        return tuple(float(share) for share in mix)
+        return tuple(map(float, self.labels["mix"])) if self.labels.get("kind") == "mix" else None
 
     @property
     def alpha(self) -> float | None:
-        """The weight α_e of the propensity network's regularizer, where the spec says one."""
-        alpha = (self.settings.get("propensity_options") or {}).get("alpha")
-        return None if alpha is None else float(alpha)
+        """The weight α_e of the propensity network's regularizer; None where there is no such network."""
+        if self.settings.get("propensity") != "network":
+            return None
+        return float((self.settings.get("propensity_options") or {}).get("alpha", Network().alpha))
 
     def metric(self, name: str) -> Spread:
         spread = Spread.of([record.metrics[name] for record in self.records])
@@ -114,14 +116,14 @@ def mix_text(mix: Sequence[float]) -> str:
 
 
 def flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings under dotted names; a label mix stays whole.
+    """Nested settings under dotted names.
 
-    >>> flatten({"preset": "fast", "labels": {"n": 5, "mix": {"0": 1.0}}})
-    {'preset': 'fast', 'labels.n': 5, 'labels.mix': {'0': 1.0}}
+    >>> flatten({"preset": "fast", "labels": {"kind": "mix", "mix": [0.5, 0.5]}})
+    {'preset': 'fast', 'labels.kind': 'mix', 'labels.mix': [0.5, 0.5]}
     """
     flat: dict[str, Any] = {}
     for name, value in settings.items():
-        if isinstance(value, Mapping) and name != "mix":
+        if isinstance(value, Mapping):
             flat |= flatten(value, f"{prefix}{name}.")
         else:
             flat[prefix + name] = value
@@ -143,8 +145,8 @@ def _distinct(name: str, settings: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _value(name: str, value: Any) -> str:
-    if name.endswith("mix") and value:
-        return mix_text(list(value.values()) if isinstance(value, Mapping) else value)
+    if name == "labels.mix" and value:
+        return mix_text(value)
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

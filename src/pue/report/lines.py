@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pue.report.groups import Group, flatten, group, mix_text
-from pue.report.paper import PAPER, PaperRow
+from pue.report.paper import LABELED, PAPER, PaperRow
 from pue.report.records import Record
 from pue.report.spread import Spread
 
@@ -69,12 +69,12 @@ def lines(records: Sequence[Record]) -> list[Line]:
 
 
 def matches(ours: Group, row: PaperRow) -> bool:
-    """Whether a printed row belongs beside our group: same table, data, name, label mix and regularizer."""
+    """Whether a printed row belongs beside our group: same table, name, data (all rows), labels and regularizer."""
     if (ours.first.suite, ours.settings.get("dataset"), ours.row) != (row.suite, row.dataset, row.name):
         return False
-    if not _same_mix(ours.mix, row.mix):
+    if (ours.settings.get("settings") or {}).get("rows") or not _same_labels(ours, row):
         return False
-    return row.regularized is None or row.regularized is bool(ours.alpha)
+    return row.regularized is None or (ours.alpha is not None and row.regularized is (ours.alpha > 0))
 
 
 def difference(ours: Group, row: PaperRow | None, metric: str, printed: str) -> float | None:
@@ -139,10 +139,12 @@ def _line(ours: Group, row: PaperRow | None, groups: Sequence[Group]) -> Line:
     return Line(ours.row, ours.setting, ours, row, gain_over_plain(ours, groups), printed_gain)
 
 
-def _same_mix(ours: Sequence[float] | None, theirs: Sequence[float] | None) -> bool:
-    if ours is None or theirs is None:
-        return ours is theirs
-    return len(ours) == len(theirs) and all(abs(a - b) < 1e-9 for a, b in zip(ours, theirs, strict=True))
+def _same_labels(ours: Group, row: PaperRow) -> bool:
+    if ours.labels.get("n_labeled") != LABELED[row.dataset]:
+        return False
+    if row.mix is None or ours.mix is None:
+        return row.mix is None and ours.labels.get("kind") == "scar"
+    return len(ours.mix) == len(row.mix) and all(abs(a - b) < 1e-9 for a, b in zip(ours.mix, row.mix, strict=True))
 
 
 def _differing(one: Group, other: Group) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from pue.report.spread import Spread
 
 SEEDS = 6
 METRICS = ("accuracy", "precision", "recall", "f1", "auc", "ap")
-Flavour = Literal["hard", "score"]
+Flavor = Literal["hard", "score"]
 
 MIXES: dict[str, tuple[float, ...] | None] = {
     "mnist": (0.65, 0.15, 0.10, 0.07, 0.03),
@@ -23,6 +23,8 @@ MIXES: dict[str, tuple[float, ...] | None] = {
     "alzheimer": None,
 }
 """Share of each positive class among the labels of the main tables; None: not told, read as SCAR."""
+LABELED = {"mnist": 2500, "cifar10": 1000, "alzheimer": 769}
+"""How many positives are labeled."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class PaperRow:
     regularized: bool | None
     """Whether the α_e term was on; None where the table does not say."""
     metrics: dict[str, Spread]
-    flavour: Flavour
+    flavor: Flavor
     """How `auc` and `ap` were computed."""
     note: str = ""
 
@@ -127,14 +129,14 @@ def _metrics(cells: list[str]) -> dict[str, Spread]:
     return {metric: Spread(mean, sd, SEEDS) for metric, (mean, sd) in zip(METRICS, pairs, strict=True)}
 
 
-def _flavour(letter: str) -> Flavour:
+def _flavor(letter: str) -> Flavor:
     return "hard" if letter == "H" else "score"
 
 
 def _main() -> Iterator[PaperRow]:
     for dataset, name, *cells, letter in _lines(_MAIN):
         note = _NOTES.get((dataset, name), "")
-        yield PaperRow(dataset, dataset, name, MIXES[dataset], None, _metrics(cells), _flavour(letter), note)
+        yield PaperRow(dataset, dataset, name, MIXES[dataset], None, _metrics(cells), _flavor(letter), note)
 
 
 def _mix_ablation() -> Iterator[PaperRow]:
@@ -149,7 +151,7 @@ def _supplement() -> Iterator[PaperRow]:
     for name, *cells, letter in _lines(_SUPPLEMENT):
         name = name.replace("_", " ")
         note = _NOTES.get(("supplement", name), "")
-        yield PaperRow("supplement", "mnist", name, MIXES["mnist"], None, _metrics(cells), _flavour(letter), note)
+        yield PaperRow("supplement", "mnist", name, MIXES["mnist"], None, _metrics(cells), _flavor(letter), note)
 
 
 PAPER: tuple[PaperRow, ...] = (*_main(), *_mix_ablation(), *_supplement())
