@@ -20,6 +20,11 @@ from pue.errors import InvalidInput
 
 TAR = "alzheimer-4class.tar"
 SHA256 = "6b68ee4b21aacb1158181935361e8d67590a20ec129c1da26a500572a4696d9b"
+PACK = (
+    "tar --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mtime=2020-01-01T00:00Z --mode=ug=rwX,o=rX "
+    f"-cf {TAR} train test"
+)
+"""GNU tar, on the two folders of the download: gives exactly the file of this sha256."""
 _CLASSES = ("NonDemented", "VeryMildDemented", "MildDemented", "ModerateDemented")
 _NAME = re.compile(rf"(train|test)/({'|'.join(_CLASSES)})/[^/]+\.jpg")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from pue.datasets import idx
 from pue.datasets.labeled import LabeledSplit, data_folder
 
-# Of the published .gz files.
+# Of the .gz files as published.
 MD5 = {
     "train-images-idx3-ubyte": "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
     "train-labels-idx1-ubyte": "25c81989df183df01b3e8a0aad5dffbe",
@@ -22,4 +22,4 @@ def fashion_mnist(folder: str | Path | None = None) -> LabeledSplit:
     Positive are T-shirt, pullover, coat and shirt (0, 2, 4, 6), the task of the Dist-PU paper.
     """
     home = data_folder("fashion_mnist", folder)
-    return idx.load("fashion_mnist", home, MD5, packed=True, positive=(0, 2, 4, 6))
+    return idx.load("fashion_mnist", home, MD5, positive=(0, 2, 4, 6))

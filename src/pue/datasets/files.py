@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import uuid
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
@@ -30,6 +32,23 @@ def matches(data: bytes, digest: str) -> bool:
     """
     algorithm = hasher(digest)
     algorithm.update(data)
+    return algorithm.hexdigest() == digest
+
+
+def gunzipped(data: bytes) -> bytes | None:
+    """What is in the .gz, or None when it is damaged or none at all."""
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error):
+        return None
+
+
+def file_matches(path: Path, digest: str) -> bool:
+    """Whether the file has this md5 or sha256, read in pieces because it may be large."""
+    algorithm = hasher(digest)
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            algorithm.update(chunk)
     return algorithm.hexdigest() == digest
 
 

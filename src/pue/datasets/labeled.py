@@ -46,12 +46,17 @@ class LabeledSplit:
         return torch.isin(classes, torch.tensor(self.positive)).long()
 
 
-def data_folder(name: str, folder: str | Path | None = None) -> Path:
-    """The folder `name` inside `folder` or, without it, inside the environment's PUE_DATA."""
+def data_home(name: str, folder: str | Path | None = None) -> Path:
+    """Where `name` belongs: inside `folder` or, without it, inside the environment's PUE_DATA."""
     base = folder if folder is not None else os.environ.get("PUE_DATA")
     if base is None:
         raise MissingData(f"where is {name}? Pass the data folder or set PUE_DATA to the folder that holds {name}/.")
-    path = Path(base) / name
+    return Path(base) / name
+
+
+def data_folder(name: str, folder: str | Path | None = None) -> Path:
+    """The folder of `name`, which is there."""
+    path = data_home(name, folder)
     if not path.is_dir():
         raise MissingData(f"there is no folder {path}. Put the files of {name} there, or point PUE_DATA elsewhere.")
     return path

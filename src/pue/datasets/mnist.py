@@ -18,4 +18,4 @@ SHA256 = {
 
 def mnist(folder: str | Path | None = None) -> LabeledSplit:
     """60,000 + 10,000 images as uint8 of shape (n, 1, 28, 28), from `folder`/mnist or PUE_DATA/mnist."""
-    return idx.load("mnist", data_folder("mnist", folder), SHA256, packed=False, positive=(0, 2, 4, 6, 8))
+    return idx.load("mnist", data_folder("mnist", folder), SHA256, positive=(0, 2, 4, 6, 8))
