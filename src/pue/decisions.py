@@ -102,7 +102,9 @@ def most_informative(scores: Tensor, *, neighbors: int = 3, candidates: int = 10
     crowds = [_crowd(ordered, cut - 1 - near, first, cut - 1, k), _crowd(ordered, cut + near, cut, last, k)]
     crowding = digamma(torch.cat(crowds, dim=1).double()).sum(1) + (total - 2 * k) * digamma(_number(k))
     sides = sum(n * digamma(n) for n in (below.double(), (total - below).double()))
-    return float(grid[(crowding + sides).argmin()])
+    ignorance = crowding + sides
+    best = torch.nonzero(ignorance == ignorance.min())[:, 0]
+    return float(grid[best[len(best) // 2]])  # every cut of an empty stretch is as good: take one inside it
 
 
 def _crowd(ordered: Tensor, at: Tensor, first: Tensor, last: Tensor, k: int) -> Tensor:

@@ -99,10 +99,20 @@ def score(network: nn.Module, x: Features, rows: Tensor | None = None) -> Tensor
     """Scores of all rows (or of some) in eval mode, on the CPU, in batches of at most 16 million numbers."""
     network.eval()
     like = next(network.parameters())
+    order = layout(network) if x.ndim == 4 else torch.contiguous_format
     rows = torch.arange(x.shape[0]) if rows is None else rows
     size = max(1, min(4096, 2**24 // max(1, math.prod(x.shape[1:]))))
-    parts = [network(as_float(gather(x, part).to(like.device), like.dtype)).cpu() for part in torch.split(rows, size)]
+    parts = [
+        network(as_float(gather(x, part).to(like.device), like.dtype).contiguous(memory_format=order)).cpu()
+        for part in torch.split(rows, size)
+    ]
     return torch.cat(parts) if parts else torch.empty(0, dtype=like.dtype)
+
+
+def layout(network: nn.Module) -> torch.memory_format:
+    """How images lie in memory: convolutions are faster by a fifth where a pixel's channels are neighbors."""
+    convolves = any(isinstance(module, nn.Conv2d) for module in network.modules())
+    return torch.channels_last if convolves else torch.contiguous_format
 
 
 class _Run:
@@ -119,11 +129,12 @@ class _Run:
         device: torch.device,
         reduce: Reduce,
     ) -> None:
-        self.network = network.to(device)
+        self.network = network.to(device).to(memory_format=layout(network))  # type: ignore[call-overload]
         self.x, self.labels, self.training = data.x, data.labels, training
         self.objective = as_objective(risk).to(device)
         self.seed, self.device, self.reduce = seed, device, reduce
         self.dtype = next(network.parameters()).dtype
+        self.layout = layout(network) if data.x.ndim == 4 else torch.contiguous_format
         rows, held_out = split_rows(data, training.validation, seed)
         self.rows = rows
         self.weights = restrict(weights, data.labels, rows).to(torch.device("cpu"), self.dtype)
@@ -177,7 +188,7 @@ class _Run:
 
     def _step(self, step: int, index: Tensor, factor: Tensor, generator: torch.Generator) -> tuple[float, bool]:
         rows = self.rows[index]
-        x = as_float(gather(self.x, rows).to(self.device), self.dtype)
+        x = as_float(gather(self.x, rows).to(self.device), self.dtype).contiguous(memory_format=self.layout)
         weights = self.weights.take(index, factor.to(self.dtype)).to(self.device, self.dtype)
         x = self.training.augmentation.images(x, generator)
         if self.training.augmentation.mixup:
