@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, jvp
 
 from pue.data import PUData, as_float, gather
 from pue.losses import sigmoid as sigmoid_loss
@@ -158,23 +157,21 @@ class SelfPaced(Objective):
     def _calibrated(self, network: nn.Module, batch: Batch, trusted: Tensor) -> tuple[Tensor, Tensor]:
         """Weights of (risk, entropy) for every row: how much a step on each would lower the entropy of held-out rows.
 
-        From weights of zero, the derivative of the held-out loss in the weight of row i is −⟨∇L, ∇ℓᵢ⟩: one forward
-        derivative along ∇L gives them all.
+        From weights of zero, the derivative of the held-out loss in the weight of row i is −⟨∇L, ∇ℓᵢ⟩. The gradient of
+        Σ wᵢ ℓᵢ is linear in the weights, so one derivative of it along ∇L gives them all.
         """
         pick = torch.randint(len(self.held), (len(batch.x),), generator=batch.generator)
         held = as_float(gather(self.x, self.held[pick].cpu()).to(batch.x.device), batch.x.dtype)
         was_training = network.training
         network.eval()  # held-out rows and batch statistics do not mix
-        parameters = {name: tensor.detach() for name, tensor in network.named_parameters()}
-        leaves = {name: tensor.clone().requires_grad_(True) for name, tensor in parameters.items()}
-        loss = binary_entropy(functional_call(network, leaves, (held,))).mean()
-        slope = dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True))
-
-        def losses(at: dict[str, Tensor]) -> Tensor:
-            scores = functional_call(network, at, (batch.x,))
-            return torch.stack([torch.sigmoid(scores), binary_entropy(scores)])  # ℓ(−g) of an unlabeled row, entropy
-
-        gain: Tensor = jvp(losses, (parameters,), (slope,))[1]
+        parameters = [tensor for tensor in network.parameters() if tensor.requires_grad]
+        slope = torch.autograd.grad(binary_entropy(network(held)).mean(), parameters)
+        scores = network(batch.x)
+        weight = scores.new_zeros(2, len(scores), requires_grad=True)
+        losses = torch.stack([torch.sigmoid(scores), binary_entropy(scores)])  # ℓ(−g) of an unlabeled row, entropy
+        step = torch.autograd.grad((weight * losses).sum(), parameters, create_graph=True)
+        along = torch.stack([(one * other).sum() for one, other in zip(step, slope, strict=True)]).sum()
+        (gain,) = torch.autograd.grad(along, weight)
         network.train(was_training)
         useful = gain.clamp(min=0)
         total = useful.sum(0)
