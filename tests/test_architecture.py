@@ -33,7 +33,9 @@ LAYERS = [
     {"priors", "propensity", "labeling", "scar_test"},
     {"methods", "estimators", "diagnostics", "search", "sweep"},
     {"datasets"},
-    {"demo"},
+    {"demo", "experiments"},
+    {"report"},
+    {"cli"},
 ]
 LAYER = {module: number for number, layer in enumerate(LAYERS) for module in layer}
 

@@ -1,0 +1,46 @@
+"""The command `pue`: parse, call one function, print. A command is a file here and a line in `COMMANDS`.
+
+Commands import what they need when they run, so that `pue --help` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from pue.cli.bench import bench
+from pue.cli.data import data
+from pue.errors import PueError
+
+COMMANDS: dict[str, Callable[..., Any] | typer.Typer] = {
+    "bench": bench,
+    "data": data,
+}
+
+app = typer.Typer(
+    help="Positive-unlabeled learning when the labels are biased.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+for name, command in COMMANDS.items():
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name)
+    else:
+        app.command(name)(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command and exit: 0 done, 1 done but something failed, 2 wrong use, 130 interrupted."""
+    try:
+        app(None if arguments is None else list(arguments), prog_name="pue")
+    except PueError as error:
+        Console(stderr=True).print(f"pue: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)

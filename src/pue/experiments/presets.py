@@ -1,0 +1,111 @@
+"""Presets: what `paper`, `fast` and `smoke` mean for each data set.
+
+`paper` follows the printed recipe: Adam, lr 5e-3, L2 5e-3, cosine, 120 epochs (Dist-PU: two stages of 60 at the same
+rate), one joint loader, the named networks, propensities from a network with α_e = 15. `fast` reaches the same or more
+with small networks, few epochs and cross-fitted propensities. `smoke` is for tests: a few steps on few rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pue.errors import UnknownName
+from pue.experiments.fields import Scalar
+from pue.experiments.spec import SUPERVISED, Labels, Settings
+
+LABELS = {
+    "digits": Labels("mix", 130, (0.65, 0.15, 0.10, 0.07, 0.03)),
+    "mnist": Labels("mix", 2500, (0.65, 0.15, 0.10, 0.07, 0.03)),
+    "fashion_mnist": Labels("scar", 2500),
+    "cifar10": Labels("mix", 1000, (0.72, 0.15, 0.10, 0.03)),
+    "alzheimer": Labels("scar", 769),
+}
+"""The labels of the paper's tables; of the other data sets, labels like them."""
+SEVERITY = Labels("severity", 769, (1.0, 3.0, 5.0))
+"""Very mild, mild, moderate dementia: the worse, the likelier is the diagnosis. About 18, 55 and 91 % get a label."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Settings of a data set, and in what some methods differ."""
+
+    settings: Settings
+    propensity: str = "auto"
+    """What "estimated" means."""
+    network: Mapping[str, Scalar] = field(default_factory=dict)
+    """Options of the paper's propensity network, but for α_e."""
+    changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Method → settings that differ."""
+    options: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
+    """Method → fields of its value."""
+    n_labeled: int | None = None
+    """Fewer labels than the paper's; None: as many."""
+
+    def estimator(self, name: str, **options: Scalar) -> tuple[str, dict[str, Scalar]]:
+        """A propensity and its options; "estimated" stands for this preset's own."""
+        name = self.propensity if name == "estimated" else name
+        return name, ({"alpha": 15, **self.network, **options} if name == "network" else dict(options))
+
+    def settings_of(self, method: str) -> Settings:
+        settings = replace(self.settings, **self.changes.get(method, {}))
+        if method == SUPERVISED:  # every row has its class: there are no labeled rows to set apart
+            settings = replace(settings, batching="pooled", labeled_per_batch=None, labeled_rows=None)
+        return settings
+
+
+_PAPER = Settings(epochs=120, batch_size=256, batching="joint", lr=5e-3, weight_decay=5e-3, schedule="cosine")
+_PAPER_NETWORK: dict[str, Scalar] = {"epochs": 60, "batch_size": 256, "lr": 5e-3, "weight_decay": 5e-3}
+_ONE_RATE: dict[str, dict[str, Scalar]] = {"distpu": {"lr_factor": 1, "decay_factor": 1, "schedule": "cosine"}}
+
+
+def _paper(backbone: str, batch_size: int = 256, image_size: int | None = None) -> Preset:
+    return Preset(
+        replace(_PAPER, backbone=backbone, batch_size=batch_size, image_size=image_size),
+        propensity="network",
+        network={**_PAPER_NETWORK, "backbone": backbone, "batch_size": batch_size},
+        options=_ONE_RATE,
+    )
+
+
+def _fast(backbone: str, epochs: int, **changes: Any) -> Preset:
+    return Preset(
+        Settings(backbone=backbone, epochs=epochs, **changes),
+        network={"backbone": backbone, "epochs": epochs, "patience": 3},
+    )
+
+
+def _smoke(backbone: str, image_size: int | None = None) -> Preset:
+    return Preset(
+        Settings(backbone=backbone, epochs=2, batch_size=128, rows=600, image_size=image_size),
+        propensity="logistic",
+        network={"backbone": backbone, "epochs": 2},
+        n_labeled=60,
+    )
+
+
+PRESETS: dict[tuple[str, str], Preset] = {
+    ("digits", "paper"): _paper("mlp"),
+    ("mnist", "paper"): _paper("mlp"),
+    ("fashion_mnist", "paper"): _paper("mlp"),
+    ("cifar10", "paper"): _paper("cnn13"),
+    ("alzheimer", "paper"): _paper("resnet50", batch_size=128, image_size=224),
+    ("digits", "fast"): _fast("tabular", 100, weight_decay=1e-4),
+    ("mnist", "fast"): _fast("tabular", 10),
+    ("fashion_mnist", "fast"): _fast("tabular", 10),
+    ("cifar10", "fast"): _fast("fast_cnn", 4, lr=5e-3, weight_decay=1e-4, schedule="one_cycle"),
+    ("alzheimer", "fast"): _fast("fast_cnn", 10, weight_decay=1e-4, schedule="one_cycle", image_size=64),
+    ("digits", "smoke"): _smoke("tabular"),
+    ("mnist", "smoke"): _smoke("tabular"),
+    ("fashion_mnist", "smoke"): _smoke("tabular"),
+    ("cifar10", "smoke"): _smoke("fast_cnn"),
+    ("alzheimer", "smoke"): _smoke("fast_cnn", image_size=32),
+}
+
+
+def find_preset(dataset: str, name: str) -> Preset:
+    """The preset of a data set, or an error that lists those there are."""
+    if (dataset, name) not in PRESETS:
+        raise UnknownName(f"preset of {dataset}", name, [preset for found, preset in PRESETS if found == dataset])
+    return PRESETS[dataset, name]

@@ -1,0 +1,239 @@
+"""A run, completely described: `Spec`, frozen, ⇄ TOML, with a key that is the hash of its contents."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from pue.backbones import BACKBONES
+from pue.datasets import DATASETS
+from pue.errors import InvalidInput, UnknownName
+from pue.experiments import toml
+from pue.experiments.fields import Options, conform, make, plain
+from pue.experiments.values import make_estimator, make_method
+from pue.losses import LOSSES
+from pue.methods import METHODS
+from pue.propensity import PROPENSITIES
+from pue.training import Augmentation, Batching, Training
+
+SCHEMA = 1
+"""Takes part in every key. A new field that is None where it is not used changes no key; anything else raises this."""
+SUPERVISED = "supervised"
+"""Trained on all true classes: the ceiling. Not in `METHODS`, whose members never see a true class."""
+NAMES = (*METHODS, SUPERVISED)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Which positives get a label.
+
+    | kind       | `mix`, in the order of the positive classes                            | number of each class |
+    |------------|------------------------------------------------------------------------|----------------------|
+    | "scar"     | none                                                                   | as it comes          |
+    | "mix"      | the share of the labels that goes to each class (the paper)            | multinomial          |
+    | "severity" | the relative chance of a member of each class to be labeled            | rounded              |
+    """
+
+    kind: str
+    n_labeled: int
+    mix: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        conform(self)
+        if self.kind not in ("mix", "scar", "severity"):
+            raise UnknownName("kind of labels", self.kind, ["mix", "scar", "severity"])
+        if self.n_labeled < 1:
+            raise InvalidInput(f"n_labeled must be at least 1; got {self.n_labeled}.")
+        if (self.kind == "scar") != (self.mix is None):
+            raise InvalidInput('labels of kind "scar" have no mix; "mix" and "severity" need one number a class.')
+        if self.mix is not None and (min(self.mix, default=-1) < 0 or not sum(self.mix) > 0):
+            raise InvalidInput(f"mix must hold one number a positive class, none negative; got {list(self.mix)}.")
+        if self.kind == "mix" and abs(sum(self.mix or ()) - 1) > 1e-6:
+            raise InvalidInput(f"mix must hold shares that sum to 1; got {list(self.mix or ())}.")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train, resolved: nothing here is looked up anywhere else. None: off."""
+
+    backbone: str = "auto"
+    epochs: int = 10
+    batch_size: int = 256
+    batching: str = "stratified"
+    labeled_per_batch: int | None = None
+    labeled_rows: str | None = None
+    optimizer: str = "adam"
+    lr: float = 1e-3
+    weight_decay: float = 5e-3
+    schedule: str = "cosine"
+    loss: str | None = None
+    """None: the method's own."""
+    ema: float | None = None
+    shift: int | None = None
+    flip: bool | None = None
+    rotate: float | None = None
+    mixup: float | None = None
+    validation: float | None = None
+    criterion: str | None = None
+    patience: int | None = None
+    keep: str | None = None
+    propensity_floor: float | None = None
+    image_size: int | None = None
+    """Height and width that images are resized to, where the data set can."""
+    rows: int | None = None
+    """At most so many rows of the training and of the test set; None: all."""
+
+    def __post_init__(self) -> None:
+        conform(self)
+        if self.backbone not in BACKBONES and self.backbone != "auto":
+            raise UnknownName("backbone", self.backbone, [*BACKBONES, "auto"])
+        if self.loss is not None and self.loss not in LOSSES:
+            raise UnknownName("loss", self.loss, LOSSES)
+        for name in ("rows", "image_size"):
+            value = getattr(self, name)
+            if value is not None and value < 2:
+                raise InvalidInput(f"{name} must be at least 2; got {value}.")
+        _ = self.training  # which checks the rest
+
+    @property
+    def augmentation(self) -> Augmentation | None:
+        chosen = {name: getattr(self, name) for name in ("shift", "flip", "rotate", "mixup")}
+        chosen = {name: value for name, value in chosen.items() if value is not None}
+        return Augmentation(**chosen) if chosen else None
+
+    @property
+    def classifier(self) -> dict[str, Any]:
+        """What `PUClassifier` is told, but for the backbone."""
+        skipped = {"backbone", "shift", "flip", "rotate", "mixup", "image_size", "rows"}
+        chosen = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in skipped}
+        chosen["augmentation"] = self.augmentation
+        return {name: value for name, value in chosen.items() if value is not None}
+
+    @property
+    def training(self) -> Training:
+        """The same for the training loop, without a classifier around it."""
+        chosen = self.classifier
+        for name in ("loss", "propensity_floor"):
+            chosen.pop(name, None)
+        names = {
+            "batch_size": "size",
+            "batching": "mode",
+            "labeled_per_batch": "labeled",
+            "labeled_rows": "labeled_rows",
+        }
+        batching = {ours: chosen.pop(theirs) for theirs, ours in names.items() if theirs in chosen}
+        return Training(batching=Batching(**batching), **chosen)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One run. Two specs with the same key are the same run.
+
+    >>> spec = Spec("digits", "nnpu", Labels("scar", 50), Settings(epochs=1))
+    >>> spec == Spec.from_toml(spec.to_toml()), spec.name
+    (True, 'digits-nnpu-none-s0-...')
+    """
+
+    dataset: str
+    method: str
+    labels: Labels
+    settings: Settings
+    propensity: str = "none"
+    """"none", "true", or a name in `PROPENSITIES`."""
+    seed: int = 0
+    preset: str = "custom"
+    """Where the settings came from."""
+    prior: str | float = "data"
+    """"data": the share of positives in the training set."""
+    method_options: Options = ()
+    """Fields of the method's value, such as PUbN's tau."""
+    propensity_options: Options = ()
+    """Fields of the estimator's value, such as alpha; for "network" also those of its training."""
+
+    def __post_init__(self) -> None:
+        conform(self)
+        if self.dataset not in DATASETS:
+            raise UnknownName("data set", self.dataset, DATASETS)
+        if self.method not in NAMES:
+            raise UnknownName("method", self.method, NAMES)
+        if self.propensity not in ("none", "true", *PROPENSITIES):
+            raise UnknownName("propensity", self.propensity, ["none", "true", *PROPENSITIES])
+        if self.seed < 0:
+            raise InvalidInput(f"seed must not be negative; got {self.seed}.")
+        if isinstance(self.prior, str) and self.prior != "data":
+            raise InvalidInput(f'prior must be "data" or a number in (0, 1); got {self.prior!r}.')
+        if isinstance(self.prior, float) and not 0 < self.prior < 1:
+            raise InvalidInput(f'prior must be "data" or a number in (0, 1); got {self.prior}.')
+        if self.method == SUPERVISED and (self.propensity != "none" or self.method_options):
+            raise InvalidInput("the supervised ceiling has neither propensities nor options.")
+        if self.propensity_options and self.propensity in ("none", "true"):
+            raise InvalidInput(f'propensity = "{self.propensity}" has no options; name an estimator.')
+        if self.method != SUPERVISED:
+            make_method(self.method, dict(self.method_options))
+        if self.estimates:
+            make_estimator(self.propensity, dict(self.propensity_options))
+
+    @property
+    def estimates(self) -> bool:
+        """Whether propensities have to be estimated."""
+        return self.propensity not in ("none", "true")
+
+    @property
+    def key(self) -> str:
+        return digest(self.to_dict())
+
+    @property
+    def name(self) -> str:
+        """The file name of its record, without the ending."""
+        return f"{self.dataset}-{self.method}-{self.propensity}-s{self.seed}-{self.key[:12]}"
+
+    def to_dict(self) -> dict[str, Any]:
+        found: dict[str, Any] = plain(self)
+        return {"schema": SCHEMA, **found}
+
+    def to_toml(self) -> str:
+        return toml.dumps(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> Spec:
+        values = dict(table)
+        schema = values.pop("schema", SCHEMA)
+        if schema != SCHEMA:
+            raise InvalidInput(f"this spec has schema {schema!r}; this version of pue reads schema {SCHEMA}.")
+        return make(cls, values, "a spec")
+
+    @classmethod
+    def from_toml(cls, text: str) -> Spec:
+        try:
+            table = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidInput(f"not valid TOML: {error}") from error
+        return cls.from_dict(table)
+
+    def with_seed(self, seed: int) -> Spec:
+        return replace(self, seed=seed)
+
+
+def read_spec(path: Path) -> Spec:
+    """The spec in a TOML file; errors name the file."""
+    try:
+        return Spec.from_toml(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"cannot read {path}: {error}") from error
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from error
+
+
+def digest(table: Mapping[str, Any]) -> str:
+    """sha256 of canonical JSON: the order of fields does not matter.
+
+    >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+    True
+    """
+    text = json.dumps(table, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()

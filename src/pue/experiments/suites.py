@@ -1,0 +1,248 @@
+"""Suites: the tables of the paper and a few of our own, as lists of rows. A row × a seed is a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from pue.errors import InvalidInput, UnknownName
+from pue.experiments.fields import Scalar
+from pue.experiments.presets import LABELS, PRESETS, SEVERITY, Preset, find_preset
+from pue.experiments.spec import SUPERVISED, Labels, Settings, Spec
+from pue.experiments.values import estimator_options, method_options
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method and where its propensities come from: "none", "estimated" (the preset's way), "true", or by name."""
+
+    method: str
+    propensity: str = "none"
+    options: Mapping[str, Scalar] = field(default_factory=dict)
+    """Of the propensity estimator."""
+    labels: Labels | None = None
+    """None: those of the data set's main table."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A table: what it shows, for which data sets (the first is the default), and its rows."""
+
+    title: str
+    datasets: tuple[str, ...]
+    rows: Callable[[str], list[Row]]
+
+
+BASES = ("upu", "nnpu", "pubn", "distpu")
+SIMPLE = ("naive", "quantile", "tmi", "supervised")
+OTHERS = ("pusb", "vpu", "imbpu", "sarem")
+ALPHAS = (0, 1, 2, 5, 10, 15, 20)
+MIXES = {
+    4: ((0.72, 0.15, 0.10, 0.03), (0.25, 0.25, 0.25, 0.25), (0.10, 0.10, 0.30, 0.50), (0.08, 0.86, 0.02, 0.04)),
+    5: (
+        (0.65, 0.15, 0.10, 0.07, 0.03),
+        (0.20, 0.20, 0.20, 0.20, 0.20),
+        (0.08, 0.08, 0.14, 0.30, 0.40),
+        (0.08, 0.84, 0.02, 0.04, 0.02),
+    ),
+}
+"""The paper's four mixes of CIFAR-10's vehicles, and mixes like them for five even digits."""
+
+
+def table(propensities: Iterable[str], labels: Labels | None = None) -> list[Row]:
+    """The four base methods, once for each source of propensities."""
+    return [Row(method, propensity, labels=labels) for propensity in propensities for method in BASES]
+
+
+def main_table(dataset: str) -> list[Row]:
+    return table(("none", "estimated", "true")) + [Row(method) for method in (*SIMPLE, *OTHERS)]
+
+
+def mix_ablation(dataset: str) -> list[Row]:
+    usual = LABELS[dataset]
+    return [
+        Row("distpu", propensity, options, labels=replace(usual, mix=mix))
+        for mix in MIXES[len(usual.mix or ())]
+        for propensity, options in (("none", {}), ("auto", {}), ("network", {"alpha": 15}), ("network", {"alpha": 0}))
+    ]
+
+
+def alpha_ablation(dataset: str) -> list[Row]:
+    return [Row("distpu", "network", {"alpha": alpha}) for alpha in ALPHAS]
+
+
+def supplement(dataset: str) -> list[Row]:
+    return [
+        Row("nnipw", "network", {"alpha": 15}),
+        Row("nnpu", "logistic"),
+        Row("nnpu", "estimated"),
+        Row("selfpu"),
+        Row("anchor"),
+    ]
+
+
+DIGITS = ("mnist", "digits", "cifar10")
+SUITES: dict[str, Suite] = {
+    "alpha-ablation": Suite("strength of the propensity network's regulariser", ("cifar10", "mnist", "digits"),
+                            alpha_ablation),
+    "alzheimer": Suite("Alzheimer, labels at random", ("alzheimer",), lambda _: table(("none", "estimated"))),
+    "alzheimer-severity": Suite("Alzheimer, severe cases labeled more often", ("alzheimer",),
+                                lambda _: table(("none", "estimated", "true"), SEVERITY)),
+    "cifar10": Suite("CIFAR-10, the paper's mix", ("cifar10",), lambda _: table(("none", "estimated", "true"))),
+    "digits": Suite("digits, small and offline", ("digits",), main_table),
+    "mix-ablation": Suite("four mixes of labels", ("cifar10", "mnist", "digits"), mix_ablation),
+    "mnist": Suite("MNIST, the paper's mix, and simple baselines", ("mnist",), main_table),
+    "supplement": Suite("the supplement's baselines", DIGITS, supplement),
+}  # fmt: skip
+
+DISPLAY = {
+    "anchor": "anchor",
+    "distpu": "Dist-PU",
+    "distpu_warmup": "Dist-PU (warm-up)",
+    "imbpu": "ImbPU",
+    "ipw": "IPW",
+    "lbe": "LBE",
+    "naive": "naive",
+    "nnipw": "nnPU w/o normalisation",
+    "nnpu": "nnPU",
+    "pubn": "PUbN",
+    "pusb": "PUSB",
+    "quantile": "quantile",
+    "sarem": "SAR-EM",
+    "selfpu": "Self-PU",
+    "supervised": "supervised",
+    "tmi": "tMI",
+    "upu": "uPU",
+    "vpu": "VPU",
+}
+
+
+def row_name(spec: Spec) -> str:
+    """The name of a run's row: uPU, uPUe (estimated the preset's way), uPUe' (true propensities), …
+
+    >>> from pue.experiments.spec import Settings
+    >>> row_name(Spec("mnist", "upu", LABELS["mnist"], Settings(), propensity="auto", preset="fast"))
+    'uPUe'
+    """
+    name = DISPLAY.get(spec.method, spec.method)
+    usual = _usual(spec)
+    if spec.method == "nnipw":  # never without propensities, so they do not show in its name
+        return name if usual or spec.propensity == "network" else f"{name} ({_source(spec)})"
+    if spec.propensity == "none":
+        return name
+    if spec.propensity == "true":
+        return f"{name}e'"
+    if usual:
+        return f"{name}e"
+    if (spec.method, spec.propensity) == ("nnpu", "logistic"):
+        return "LRe"
+    return f"{name}e ({_source(spec)})"
+
+
+def _usual(spec: Spec) -> bool:
+    preset = PRESETS.get((spec.dataset, spec.preset), Preset(spec.settings))
+    name, options = preset.estimator("estimated")
+    given = dict(spec.propensity_options)
+    return spec.propensity == name and given.get("alpha") == options.get("alpha")
+
+
+def _source(spec: Spec) -> str:
+    alpha = dict(spec.propensity_options).get("alpha")
+    return spec.propensity if alpha is None else f"α={alpha:g}"
+
+
+def find_suite(name: str) -> Suite:
+    if name not in SUITES:
+        raise UnknownName("suite", name, SUITES)
+    return SUITES[name]
+
+
+def resolve(
+    suite: str,
+    *,
+    preset: str = "fast",
+    dataset: str | None = None,
+    methods: Collection[str] = (),
+    seeds: Sequence[int] = (0,),
+    changes: Mapping[str, Any] | None = None,
+) -> list[Spec]:
+    """Every run of a suite, seed by seed.
+
+    `methods` keeps some rows, by method ("nnpu") or by name ("nnPUe"); `changes` are those of `changed`.
+    """
+    chosen = find_suite(suite)
+    dataset = dataset or chosen.datasets[0]
+    if dataset not in chosen.datasets:
+        raise InvalidInput(f"the suite {suite} runs on {', '.join(chosen.datasets)}; got {dataset!r}.")
+    specs = _select([_spec(row, dataset, preset) for row in chosen.rows(dataset)], methods)
+    return with_seeds(changed(specs, changes or {}), seeds)
+
+
+def with_seeds(specs: Sequence[Spec], seeds: Sequence[int]) -> list[Spec]:
+    """Each spec with each seed, seed by seed, nothing twice."""
+    every = [replace(spec, seed=seed) for seed in seeds for spec in specs]
+    return list({spec.key: spec for spec in every}.values())
+
+
+def changed(specs: Sequence[Spec], changes: Mapping[str, Any]) -> list[Spec]:
+    """The specs with other settings ("lr"), labels ("labels.n_labeled"), options ("method.tau", "propensity.alpha") or
+    prior. An option changes those rows that have it.
+
+    >>> changed(resolve("digits", methods=["nnpu"]), {"epochs": 1})[0].settings.epochs
+    1
+    """
+    for name, value in changes.items():
+        fitting = [_changed(spec, name, value) for spec in specs]
+        if all(new is None for new in fitting) and specs:
+            names = [field.name for field in fields(Settings)]
+            raise UnknownName("setting", name, [*names, "labels.n_labeled", "labels.mix", "prior", "method.…"])
+        specs = [new or old for new, old in zip(fitting, specs, strict=True)]
+    return list(specs)
+
+
+def _changed(spec: Spec, name: str, value: Any) -> Spec | None:
+    """The spec with one thing changed, or None where it has no such thing."""
+    part, _, inner = name.rpartition(".")
+    if part == "labels" and inner in ("n_labeled", "mix"):
+        return replace(spec, labels=replace(spec.labels, **{inner: value}))
+    if part == "method" and inner in method_options(spec.method):
+        return replace(spec, method_options={**dict(spec.method_options), inner: value})  # type: ignore[arg-type]
+    if part == "propensity" and spec.estimates and inner in estimator_options(spec.propensity):
+        return replace(spec, propensity_options={**dict(spec.propensity_options), inner: value})  # type: ignore[arg-type]
+    if name == "prior":
+        return replace(spec, prior=value)
+    if name not in {field.name for field in fields(Settings)}:
+        return None
+    if spec.method == SUPERVISED and name in ("batching", "labeled_per_batch", "labeled_rows"):
+        return spec
+    return replace(spec, settings=replace(spec.settings, **{name: value}))
+
+
+def _select(specs: list[Spec], methods: Collection[str]) -> list[Spec]:
+    if not methods:
+        return specs
+    there = {name: None for spec in specs for name in (spec.method, row_name(spec))}
+    for name in methods:
+        if name.lower() not in {known.lower() for known in there}:
+            raise UnknownName("method of this suite", name, there)
+    wanted = {name.lower() for name in methods}
+    return [spec for spec in specs if {spec.method, row_name(spec).lower()} & wanted]
+
+
+def _spec(row: Row, dataset: str, preset_name: str) -> Spec:
+    preset = find_preset(dataset, preset_name)
+    labels = row.labels or LABELS[dataset]
+    if preset.n_labeled is not None:
+        labels = replace(labels, n_labeled=preset.n_labeled)
+    propensity, options = preset.estimator(row.propensity, **row.options)
+    return Spec(
+        dataset,
+        row.method,
+        labels,
+        preset.settings_of(row.method),
+        propensity=propensity,
+        preset=preset_name,
+        method_options=preset.options.get(row.method, {}),  # type: ignore[arg-type]
+        propensity_options=options,  # type: ignore[arg-type]
+    )
