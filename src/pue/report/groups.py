@@ -9,11 +9,20 @@ from itertools import groupby
 from typing import Any
 
 from pue.propensity import Network
-from pue.report.paper import PAPER
+from pue.report.paper import PAPER, printed_name
 from pue.report.records import Record
 from pue.report.spread import Spread
 
-SUITES = ("mnist", "supplement", "cifar10", "mix-ablation", "alpha-ablation", "alzheimer", "digits")
+SUITES = (
+    "mnist",
+    "supplement",
+    "cifar10",
+    "mix-ablation",
+    "alpha-ablation",
+    "alzheimer",
+    "alzheimer-severity",
+    "digits",
+)
 ORDER = tuple(dict.fromkeys(row.name for row in PAPER))
 
 
@@ -35,7 +44,7 @@ class Group:
 
     @property
     def name(self) -> str:
-        return f"{self.row} ({self.setting})" if self.setting else self.row
+        return ", ".join(filter(None, (self.row, self.setting)))
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -150,7 +159,8 @@ def _value(name: str, value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _rank(each: Group) -> tuple[str, float, int, str, float, str]:
-    place = ORDER.index(each.row) if each.row in ORDER else len(ORDER)
+def _rank(each: Group) -> tuple[str, float, int, str, float, str, str]:
+    name = printed_name(each.row)
+    place = ORDER.index(name) if name in ORDER else len(ORDER)
     skew = 0.0 if each.mix is None else round(bias(each.mix), 9)
-    return str(each.settings.get("dataset")), skew, place, each.row, each.alpha or 0.0, each.first.identity
+    return str(each.settings.get("dataset")), skew, place, name, each.alpha or 0.0, each.row, each.first.identity

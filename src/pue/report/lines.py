@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pue.report.groups import Group, flatten, group, mix_text
-from pue.report.paper import LABELED, PAPER, PaperRow
+from pue.report.paper import LABELED, PAPER, PaperRow, plain_name, printed_name
 from pue.report.records import Record
 from pue.report.spread import Spread
 
@@ -43,7 +43,7 @@ class Line:
 
     @property
     def name(self) -> str:
-        return f"{self.row} ({self.setting})" if self.setting else self.row
+        return ", ".join(filter(None, (self.row, self.setting)))
 
     @property
     def difference(self) -> float | None:
@@ -70,7 +70,7 @@ def lines(records: Sequence[Record]) -> list[Line]:
 
 def matches(ours: Group, row: PaperRow) -> bool:
     """Whether a printed row belongs beside our group: same table, name, data (all rows), labels and regularizer."""
-    if (ours.first.suite, ours.settings.get("dataset"), ours.row) != (row.suite, row.dataset, row.name):
+    if (ours.first.suite, ours.settings.get("dataset"), printed_name(ours.row)) != (row.suite, row.dataset, row.name):
         return False
     if (ours.settings.get("settings") or {}).get("rows") or not _same_labels(ours, row):
         return False
@@ -79,16 +79,7 @@ def matches(ours: Group, row: PaperRow) -> bool:
 
 def difference(ours: Group, row: PaperRow | None, metric: str, printed: str) -> float | None:
     """Ours minus the paper's, to the paper's two decimals."""
-    return None if row is None else round(round(ours.metric(metric).mean, 2) - row.metrics[printed].mean, 2)
-
-
-def plain_name(row: str) -> str | None:
-    """
-    >>> plain_name("Dist-PUe'"), plain_name("uPUe"), plain_name("uPU")
-    ('Dist-PU', 'uPU', None)
-    """
-    stem = row.removesuffix("'")
-    return stem[:-1] if stem.endswith("e") else None
+    return None if row is None else round(round(ours.metric(metric).mean, 2) - row.metrics[printed].mean, 2) + 0.0
 
 
 def gain_over_plain(each: Group, groups: Sequence[Group]) -> Gain | None:

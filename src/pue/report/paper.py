@@ -156,3 +156,25 @@ def _supplement() -> Iterator[PaperRow]:
 
 PAPER: tuple[PaperRow, ...] = (*_main(), *_mix_ablation(), *_supplement())
 """All 49 rows, table by table, in the paper's order."""
+
+PRINTED = {"nnPU w/o normalisation": "nnPU without normalize"}
+"""Rows that go by another name in the paper."""
+
+
+def printed_name(row: str) -> str:
+    """The paper's name of a row of ours: the source of an e-row's propensities is not part of it.
+
+    >>> printed_name("Dist-PUe (α=15)"), printed_name("nnPU w/o normalisation"), printed_name("Dist-PU (warm-up)")
+    ('Dist-PUe', 'nnPU without normalize', 'Dist-PU (warm-up)')
+    """
+    stem, bracket, _ = row.partition(" (")
+    return PRINTED.get(row, stem if bracket and stem.endswith("e") else row)
+
+
+def plain_name(row: str) -> str | None:
+    """
+    >>> plain_name("Dist-PUe'"), plain_name("Dist-PUe (α=15)"), plain_name("uPU")
+    ('Dist-PU', 'Dist-PU', None)
+    """
+    stem = printed_name(row).removesuffix("'")
+    return stem[:-1] if stem.endswith("e") else None

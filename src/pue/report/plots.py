@@ -9,7 +9,6 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 from matplotlib.artist import Artist
@@ -21,10 +20,12 @@ from matplotlib.patches import Patch
 from pue.errors import InvalidInput
 from pue.report.groups import Group, bias
 from pue.report.lines import Line, paper_gain
-from pue.report.paper import PAPER
+from pue.report.paper import PAPER, printed_name
 from pue.report.spread import Spread
 
 PLAIN, ESTIMATED, TRUE, OTHER, INK = "#8c8c8c", "#0072b2", "#e69f00", "#009e73", "#222222"
+REGULARIZED = {True: (ESTIMATED, "o", "-"), False: (TRUE, "s", "--"), None: (OTHER, "^", ":")}
+"""Color, marker and line with the α_e term, without, and where there is no such term."""
 SUFFIXES = {".png": "png", ".svg": "svg"}
 
 
@@ -60,8 +61,8 @@ def alpha_curve(groups: Sequence[Group], title: str) -> Figure:
     plain = [each for each in groups if each.alpha is None]
     for each in plain:
         top.axhline(each.metric("accuracy").mean, ls="--", lw=1.2, color=PLAIN, label=each.row)
-    for row in dict.fromkeys(each.row for each in swept):
-        mine = [each for each in swept if each.row == row]
+    for row in dict.fromkeys(printed_name(each.row) for each in swept):
+        mine = [each for each in swept if printed_name(each.row) == row]
         _curve(top, [(_alpha(each), each.metric("accuracy")) for each in mine], row)
         top.plot(*_dots(mine), "o", ms=3.5, mfc="white", mec=INK, mew=0.6, zorder=3)
         distances = [(_alpha(each), distance) for each in mine if (distance := each.propensity("share_distance"))]
@@ -81,14 +82,16 @@ def gain_against_bias(lines: Sequence[Line], title: str) -> Figure:
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     axes = figure.add_subplot()
     axes.axhline(0, lw=0.8, color=INK)
-    series: dict[tuple[str, bool], list[tuple[float, Spread]]] = {}
+    series: dict[tuple[str, bool | None], list[tuple[float, Spread]]] = {}
     for line in lines:
         if line.gain and line.ours and line.ours.mix is not None:
-            series.setdefault((line.row, bool(line.ours.alpha)), []).append((bias(line.ours.mix), line.gain.gain))
-    for (row, regularized), points in sorted(series.items(), reverse=True):
-        _curve(axes, sorted(points, key=lambda point: point[0]), f"{row}, {_term(regularized)}", regularized)
-    for regularized in (True, False):
-        _paper_gains(axes, regularized)
+            regularized = None if line.ours.alpha is None else line.ours.alpha > 0
+            series.setdefault((line.row, regularized), []).append((bias(line.ours.mix), line.gain.gain))
+    for number, ((row, regularized), points) in enumerate(sorted(series.items(), key=str)):
+        apart = [(x + 0.006 * (number - (len(series) - 1) / 2), y) for x, y in points]
+        _curve(axes, sorted(apart, key=lambda point: point[0]), row, regularized)
+    for term in (True, False):
+        _paper_gains(axes, term)
     axes.set_xlabel("label bias: total variation distance of the label mix from uniform")
     axes.set_ylabel("gain over the plain row, points of accuracy")
     axes.legend(frameon=False, fontsize=8)
@@ -121,8 +124,8 @@ def _printed(line: Line) -> list[float]:
 
 def _kind(row: str) -> str:
     """Which of the three kinds of rows a name belongs to, or none."""
-    names = {printed.name for printed in PAPER if printed.suite != "supplement"}
-    if row not in names:
+    row = printed_name(row)
+    if row not in {printed.name for printed in PAPER if printed.suite != "supplement"}:
         return "other rows"
     return "true propensity" if row.endswith("'") else "estimated propensity" if row.endswith("e") else "plain"
 
@@ -143,12 +146,11 @@ def _legend_of_bars(axes: Axes, lines: Sequence[Line]) -> None:
     axes.legend(handles=handles, frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
-def _curve(axes: Axes, points: Sequence[tuple[float, Spread]], label: str, filled: bool = True) -> None:
-    style: dict[str, Any] = {"color": ESTIMATED} if filled else {"color": TRUE, "ls": "--"}
-    marker = "o" if filled else "s"
+def _curve(axes: Axes, points: Sequence[tuple[float, Spread]], label: str, regularized: bool | None = True) -> None:
+    color, marker, dashes = REGULARIZED[regularized]
     x, y = [x for x, _ in points], [spread.mean for _, spread in points]
     error = [spread.sd or 0.0 for _, spread in points]
-    axes.errorbar(x, y, yerr=error, marker=marker, ms=5, capsize=3, lw=1.4, label=label, **style)
+    axes.errorbar(x, y, yerr=error, marker=marker, ms=5, capsize=3, lw=1.4, label=label, color=color, ls=dashes)
 
 
 def _dots(groups: Sequence[Group]) -> tuple[list[float], list[float]]:
@@ -168,7 +170,7 @@ def _term(regularized: bool) -> str:
 def _paper_gains(axes: Axes, regularized: bool) -> None:
     rows = [row for row in PAPER if row.suite == "mix-ablation" and row.regularized is regularized]
     points = sorted((bias(row.mix), gain[0]) for row in rows if row.mix and (gain := paper_gain(row)))
-    marker, color = ("o", ESTIMATED) if regularized else ("s", TRUE)
+    color, marker, _ = REGULARIZED[regularized]
     label = f"paper (CIFAR-10), {_term(regularized)}"
     axes.plot([x for x, _ in points], [y for _, y in points], marker, ms=7, mfc="none", color=color, label=label)
 

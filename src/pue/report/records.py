@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from pue.errors import InvalidInput
+from pue.experiments.spec import SCHEMA, digest
 
 METRICS = ("accuracy", "precision", "recall", "f1", "auc", "ap", "auc_hard", "ap_hard")
 NEEDED = ("key", "spec", "row", "metrics")
+SHARED = "propensities"
+"""The folder of a store that holds no runs but what runs share."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,10 @@ class Record:
     def cost(self, name: str) -> float | None:
         return _number(self.body.get("cost"), name)
 
+    @property
+    def warnings(self) -> list[str]:
+        return list(self.body.get("warnings") or [])
+
     def propensity(self, name: str) -> float | None:
         return _number(self.body.get("propensity"), name)
 
@@ -47,7 +54,7 @@ def read_records(runs: Path) -> list[Record]:
     """Every record under a folder, `RUNS/<suite>/*.json` or one suite alone, in the order of suite, row and seed."""
     if not runs.is_dir():
         raise InvalidInput(f"{runs} is not a folder. Pass the folder that `pue bench` wrote its records to.")
-    paths = sorted(path for path in runs.rglob("*.json") if not path.name.startswith("."))
+    paths = sorted(path for path in runs.rglob("*.json") if path.parent.name != SHARED and path.name[0] != ".")
     if not paths:
         raise InvalidInput(f"no run records (*.json) in {runs}. Run `pue bench` first, or pass its folder.")
     found: dict[tuple[str, str, str, int], Path] = {}
@@ -79,11 +86,13 @@ def read_record(path: Path) -> Record:
 def _record(suite: str, body: Any) -> Record:
     if not isinstance(body, dict):
         raise TypeError("expected an object")
-    if body.get("schema") != 1:
-        raise ValueError(f"schema {body.get('schema')!r}, expected 1")
+    if body.get("schema") != SCHEMA:
+        raise ValueError(f"schema {body.get('schema')!r}, expected {SCHEMA}")
     key, spec, row, metrics = (body[name] for name in NEEDED)
     if not isinstance(spec, dict) or not isinstance(metrics, dict):
         raise TypeError("spec and metrics must be objects")
+    if digest(spec) != key:
+        raise ValueError("its key is not that of its spec, so one of them was changed")
     settings = {name: value for name, value in spec.items() if name != "seed"}
     percent = {name: 100 * float(metrics[name]) for name in METRICS}
     return Record(suite, str(key), str(row), int(spec["seed"]), settings, percent, body)

@@ -46,20 +46,21 @@ def terminal(table: Table) -> RichTable:
 
 def markdown(table: Table) -> str:
     """A heading, a pipe table and its notes."""
-    lines = [f"**{_escape(table.title, MARKDOWN)}**", ""] if table.title else []
-    lines.append(_pipes([_escape(column.title, MARKDOWN) for column in table.columns]))
+    lines = [f"**{markdown_text(table.title)}**", ""] if table.title else []
+    lines.append(_pipes([markdown_text(column.title) for column in table.columns]))
     lines.append("|" + "|".join(":--" if column.is_text else "--:" for column in table.columns) + "|")
-    lines += [_pipes([_escape(text, MARKDOWN) for text in row]) for row in table.texts()]
-    lines += ["", *(f"- {_escape(note, MARKDOWN)}" for note in table.notes)] if table.notes else []
+    lines += [_pipes([markdown_text(text) for text in row]) for row in table.texts()]
+    lines += ["", *(f"- {markdown_text(note)}" for note in table.notes)] if table.notes else []
     return "\n".join(lines) + "\n"
 
 
-def latex(table: Table) -> str:
-    """A booktabs table; the document needs \\usepackage{booktabs}."""
+def latex(table: Table, prefix: str = "") -> str:
+    """A booktabs table, its caption after `prefix`; the document needs \\usepackage{booktabs}."""
+    caption = f"{prefix}: {table.title}" if prefix else table.title
     align = "".join("l" if column.is_text else "r" for column in table.columns)
     body = [[column.title for column in table.columns], *table.texts()]
     head, *rows = (" & ".join(_escape(text, LATEX) for text in row) + r" \\" for row in body)
-    lines = [r"\begin{table}", r"\centering", rf"\caption{{{_escape(table.title, LATEX)}}}"]
+    lines = [r"\begin{table}", r"\centering", rf"\caption{{{_escape(caption, LATEX)}}}"]
     lines += [rf"\begin{{tabular}}{{{align}}}", r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
     lines += [rf"\par\footnotesize {_escape(note, LATEX)}" for note in table.notes]
     return "\n".join([*lines, r"\end{table}"]) + "\n"
@@ -84,6 +85,14 @@ def comma_separated(table: Table) -> str:
 def as_json(table: Table) -> str:
     """A list of objects; a spread is {"mean", "sd", "n"}."""
     return json.dumps([_plain(table.columns, row) for row in table.rows], indent=1, ensure_ascii=False) + "\n"
+
+
+def markdown_text(text: str) -> str:
+    """
+    >>> markdown_text("a|b_c")
+    'a\\\\|b\\\\_c'
+    """
+    return _escape(text, MARKDOWN)
 
 
 def _escape(text: str, rules: dict[str, str]) -> str:

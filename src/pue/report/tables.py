@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pue.report.lines import Line, difference
-from pue.report.paper import Flavor
+from pue.report.paper import Flavor, printed_name
 from pue.report.spread import Spread
 
 Cell = str | int | float | bool | Spread | None
@@ -52,8 +52,8 @@ class Table:
 
 
 def tabulate(title: str, columns: Sequence[Column], lines: Sequence[Line], notes: Sequence[str] = ()) -> Table:
-    """A table of some lines; a column of names that would be empty throughout is left out."""
-    shown = [c for c in columns if not (c.is_text and lines and all(c.value(line) in ("", None) for line in lines))]
+    """A table of some lines; a column with nothing to show throughout is left out."""
+    shown = [c for c in columns if any(c.value(line) not in ("", None) for line in lines)]
     return Table(title, tuple(shown), tuple(tuple(c.value(line) for c in shown) for line in lines), tuple(notes))
 
 
@@ -187,7 +187,7 @@ DECISIONS = (
 )
 GAINS = (
     *ROW,
-    Column("gain_n", "n", lambda line: line.gain.gain.n if line.gain else 0),
+    Column("pairs", "n", lambda line: line.gain.gain.n if line.gain else 0),
     Column("gain", "gain", lambda line: line.gain.gain if line.gain else None, form="+.2f"),
     Column("spreads", "sd plain + sd e", lambda line: line.gain.spreads if line.gain else None),
     Column("exceeds", "exceeds", lambda line: line.gain.exceeds if line.gain else None),
@@ -200,8 +200,9 @@ GAINS = (
 COSTS = (
     *ROW,
     N,
-    Column("cpu_seconds", "CPU s", _cost("cpu_seconds"), form=".0f"),
-    Column("wall_seconds", "wall s", _cost("wall_seconds"), form=".0f"),
+    Column("cpu_seconds", "CPU s", _cost("cpu_seconds"), form=".1f"),
+    Column("propensity_cpu", "propensity CPU s", _propensity("cpu"), form=".1f"),
+    Column("wall_seconds", "wall s", _cost("wall_seconds"), form=".1f"),
     Column("flops", "FLOPs", _flops, form=".2e"),
     Column("peak_memory_mib", "peak MiB", _peak, form=".0f"),
     Column("share_distance", "share distance", _propensity("share_distance"), form=".3f"),
@@ -219,11 +220,9 @@ def _setting_notes(lines: Sequence[Line]) -> list[str]:
     several = list(dict.fromkeys(name for name in names if names.count(name) > 1))
     notes = []
     if several:
-        notes.append(
-            f"{', '.join(several)}: run with several settings, never averaged together; `setting` says what differs."
-        )
-    printed = {line.row for line in lines if line.paper}
-    apart = list(dict.fromkeys(line.name for line in lines if line.ours and not line.paper and line.row in printed))
+        notes.append(f"{', '.join(several)}: several settings, never averaged together; see the column of that name.")
+    printed = {line.paper.name for line in lines if line.paper}
+    apart = [line.name for line in lines if line.ours and not line.paper and printed_name(line.row) in printed]
     if apart:
         notes.append(f"{', '.join(apart)}: other data, labels or regularizer than the paper's row; not compared.")
     return notes
