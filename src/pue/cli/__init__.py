@@ -14,11 +14,13 @@ from rich.console import Console
 
 from pue.cli.bench import bench
 from pue.cli.data import data
+from pue.cli.report import report
 from pue.errors import PueError
 
 COMMANDS: dict[str, Callable[..., Any] | typer.Typer] = {
     "bench": bench,
     "data": data,
+    "report": report,
 }
 
 app = typer.Typer(

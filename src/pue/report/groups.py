@@ -144,9 +144,7 @@ def _setting(own: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str
     names = [name for name in dict.fromkeys(n for other in others for n in other) if _distinct(name, others) > 1]
     short = [name.split(".")[-1] for name in names]
     titles = [last if short.count(last) == 1 else name for name, last in zip(names, short, strict=True)]
-    return ", ".join(
-        f"{title}={_value(name, own[name])}" for name, title in zip(names, titles, strict=True) if name in own
-    )
+    return ", ".join(f"{title}={_value(name, own.get(name))}" for name, title in zip(names, titles, strict=True))
 
 
 def _distinct(name: str, settings: Sequence[Mapping[str, Any]]) -> int:
@@ -154,7 +152,9 @@ def _distinct(name: str, settings: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _value(name: str, value: Any) -> str:
-    if name == "labels.mix" and value:
+    if value is None:
+        return "none"
+    if name == "labels.mix":
         return mix_text(value)
     return f"{value:g}" if isinstance(value, float) else str(value)
 

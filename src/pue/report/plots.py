@@ -31,7 +31,8 @@ SUFFIXES = {".png": "png", ".svg": "svg"}
 
 def accuracy_bars(lines: Sequence[Line], title: str) -> Figure:
     """A bar a row: our mean, every seed a dot, the paper's mean ± sd a diamond."""
-    figure = Figure(figsize=(7.2, 1.3 + 0.3 * len(lines)), layout="constrained")
+    longest = max(len(line.name) for line in lines)
+    figure = Figure(figsize=(6.4 + 0.08 * longest, 1.3 + 0.3 * len(lines)), layout="constrained")
     axes = figure.add_subplot()
     values = [v for line in lines for v in (*_seeds(line), *_printed(line))]
     start = max(0.0, 5 * math.floor(min(values) / 5 - 0.5))
@@ -93,8 +94,9 @@ def gain_against_bias(lines: Sequence[Line], title: str) -> Figure:
     for term in (True, False):
         _paper_gains(axes, term)
     axes.set_xlabel("label bias: total variation distance of the label mix from uniform")
-    axes.set_ylabel("gain over the plain row, points of accuracy")
-    axes.legend(frameon=False, fontsize=8)
+    axes.set_ylabel("gain over the plain row, points (mean ± sd, paired)")
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(handles[::-1], labels[::-1], frameon=False, fontsize=8)
     return _finish(figure, axes, title, grid="y")
 
 

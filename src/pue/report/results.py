@@ -24,7 +24,7 @@ TITLES = {
     "supplement": "MNIST, the supplement's rows",
     "cifar10": "CIFAR-10",
     "mix-ablation": "Label mixes",
-    "alpha-ablation": "The regularizer α_e",
+    "alpha-ablation": "Strength of the propensity network's regularizer",
     "alzheimer": "Alzheimer",
     "alzheimer-severity": "Alzheimer, severe cases labeled more often",
     "digits": "Digits",
