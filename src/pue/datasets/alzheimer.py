@@ -47,10 +47,10 @@ def alzheimer(folder: str | Path | None = None, *, size: int | tuple[int, int] =
 
 
 def _both(size: int | tuple[int, int]) -> tuple[int, int]:
-    height, width = (size, size) if isinstance(size, int) else size
-    if min(height, width) < 1:
-        raise InvalidInput(f"size must be a height and a width of at least 1 pixel; got {size}.")
-    return height, width
+    sides = (size, size) if isinstance(size, int) else tuple(size)
+    if len(sides) != 2 or any(not isinstance(side, int) or side < 1 for side in sides):
+        raise InvalidInput(f"size must be a height and a width in whole pixels, or one number for both; got {size}.")
+    return sides
 
 
 def _scans(path: Path) -> dict[str, bytes]:

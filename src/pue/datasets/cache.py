@@ -24,14 +24,13 @@ def cache_folder() -> Path:
     """PUE_CACHE, else XDG_CACHE_HOME/pue, else ~/.cache/pue."""
     if own := os.environ.get("PUE_CACHE"):
         return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "pue"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pue"
 
 
 def cached(name: str, key: str, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
     """`make()`, or what it returned for the same `name` and `key` in an earlier run."""
-    path = cache_folder() / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.npy"
     try:
-        path = path.expanduser()
+        path = cache_folder() / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.npy"
     except RuntimeError:  # an account without a home folder
         return make()
     array = _read(path, key)

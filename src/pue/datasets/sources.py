@@ -105,7 +105,8 @@ class Url:
                 while chunk := response.read(_CHUNK):
                     have += file.write(chunk)
                     if have > _LARGEST:
-                        raise OSError(f"more than {_LARGEST} bytes: this cannot be the file")
+                        part.unlink()
+                        raise ValueError(f"more than {_LARGEST} bytes: this cannot be the file")
                     progress(str(self), have, total)
         if total is not None and have < total:
             raise ConnectionError(f"the connection ended after {have} of {total} bytes")
