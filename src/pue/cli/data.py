@@ -2,35 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-data = typer.Typer(help="Fetch data sets, or list them.", no_args_is_help=True)
+data = typer.Typer(help="List the data sets, or fetch them.", no_args_is_help=True)
 
 Folder = Annotated[Path | None, typer.Option("--data", help="Folder of the data sets.", show_default="PUE_DATA")]
+Names = Annotated[list[str], typer.Argument(help="Which data sets.", show_default=False, metavar="NAME...")]
 
 
 @data.command("list")
-def list_sets(folder: Folder = None) -> None:
-    """List the data sets and whether they are in the folder."""
+def show(folder: Folder = None) -> None:
+    """List the data sets: their sizes, what counts as positive, and where they are or how to get them."""
     from pue.datasets import available
 
     console = Console()
-    for name, there in available(folder).items():
-        console.print(f"{name:14} {'there' if there else f'missing: pue data get {name}'}", highlight=False)
+    for entry in available(folder):
+        state = "there  " if entry.found else "missing"
+        line = f"{entry.name:14} {state}  {entry.train:,} + {entry.test:,}  positive: {entry.task}  {entry.place}"
+        console.print(line.rstrip(), highlight=False, markup=False, soft_wrap=True)
 
 
 @data.command("get")
-def get(
-    names: Annotated[list[str], typer.Argument(help="Which data sets.", show_default=False)], folder: Folder = None
-) -> None:
-    """Fetch data sets, checked by their hashes; what is there already is not fetched again."""
-    from pue.datasets.fetch import fetch
+def get(names: Names, folder: Folder = None) -> None:
+    """Fetch data sets, checked by their hashes; a download that was cut off continues, what is there stays."""
+    from pue.datasets import fetch
 
-    console = Console()
     for name in names:
-        path = fetch(name, folder, progress=None)
-        console.print(f"{name}: {path}", highlight=False, soft_wrap=True)
+        with _bar() as progress:
+            path = fetch(name, folder, progress=progress)
+        Console().print(f"{name}: {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[str, int, int | None], None]]:
+    """A bar for each thing that is fetched, on a terminal; silence elsewhere."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        tasks: dict[str, int] = {}
+
+        def progress(what: str, so_far: int, total: int | None) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total)
+            bar.update(tasks[what], completed=so_far, total=total)  # type: ignore[arg-type]
+
+        yield progress

@@ -16,7 +16,6 @@ from pue import risks, weights
 from pue.backbones import build
 from pue.conversion import input_spec
 from pue.data import PUData
-from pue.errors import PueWarning
 from pue.estimators import PUClassifier
 from pue.experiments.cost import Clock, CountedBackbone, forget_peak_memory, one_thread, peak_memory, warm_up
 from pue.experiments.labels import Hidden, hide, load
@@ -36,7 +35,7 @@ def run(spec: Spec, data: Path | None = None, store: Store | None = None, *, wai
     `wait=False`: `Busy` instead of waiting for propensities that another process is estimating.
     """
     with one_thread(), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", PueWarning)
+        warnings.simplefilter("always")  # in every run alike, not only in the first of a process
         split = load(spec.dataset, data, spec.settings.image_size, spec.settings.rows)
         hidden = hide(split, spec.labels, spec.seed)
         prior = float(split.train_y.double().mean()) if isinstance(spec.prior, str) else spec.prior
@@ -47,7 +46,7 @@ def run(spec: Spec, data: Path | None = None, store: Store | None = None, *, wai
         with Clock.running() as clock:
             scores, history = _fit(spec, hidden, prior, estimate, backbone)
         metrics = evaluate(split.test_y, scores)
-    said = [str(warning.message) for warning in caught if issubclass(warning.category, PueWarning)]
+    said = [f"{warning.category.__name__}: {warning.message}" for warning in caught]
     return {
         "schema": SCHEMA,
         "key": spec.key,
