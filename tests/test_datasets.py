@@ -261,9 +261,7 @@ def test_a_missing_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_missing_folder_is_an_error_with_a_remedy(tmp_path: Path) -> None:
-    with pytest.raises(
-        MissingData, match=r"there is no folder .*mnist\. Put the files of mnist there, or point PUE_DATA"
-    ):
+    with pytest.raises(MissingData, match=r"there is no folder .*mnist\. `pue data get mnist` .* or point PUE_DATA"):
         mnist(tmp_path)
 
 
@@ -536,8 +534,8 @@ def test_the_catalog_says_what_is_there_and_how_to_get_the_rest(
     entries = {entry.name: entry for entry in available(tmp_path)}
     assert {name for name, entry in entries.items() if entry.found} == {"digits", "cifar10"}
     assert entries["cifar10"].place == str(tmp_path / "cifar10")
-    assert entries["mnist"].place == 'fetch("mnist")'
-    assert "by hand" in entries["alzheimer"].place
+    assert entries["mnist"].place == "pue data get mnist"
+    assert entries["alzheimer"].place == "by hand: pue data get alzheimer says how"
 
 
 def test_the_catalog_works_without_a_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:

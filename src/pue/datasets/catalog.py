@@ -53,5 +53,5 @@ def _looked_up(entry: Entry, folder: str | Path | None) -> Entry:
         return replace(entry, place=str(error))
     if len(recipe.found(home)) == len(recipe.files):
         return replace(entry, place=str(home), found=True)
-    fetchable = f'fetch("{entry.name}")' if recipe.sources else recipe.advice
-    return replace(entry, place=fetchable)
+    get = f"pue data get {entry.name}"
+    return replace(entry, place=get if recipe.sources else f"by hand: {get} says how")

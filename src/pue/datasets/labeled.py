@@ -58,5 +58,6 @@ def data_folder(name: str, folder: str | Path | None = None) -> Path:
     """The folder of `name`, which is there."""
     path = data_home(name, folder)
     if not path.is_dir():
-        raise MissingData(f"there is no folder {path}. Put the files of {name} there, or point PUE_DATA elsewhere.")
+        remedy = f"`pue data get {name}` fetches the files or says how; or point PUE_DATA elsewhere."
+        raise MissingData(f"there is no folder {path}. {remedy}")
     return path
