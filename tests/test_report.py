@@ -15,6 +15,7 @@ from rich.console import Console
 from pue.cli import main
 from pue.errors import InvalidInput
 from pue.experiments.spec import digest
+from pue.experiments.suites import resolve, row_name
 from pue.report import (
     PAPER,
     Spread,
@@ -438,7 +439,7 @@ def test_the_terminal_shows_markup_as_it_is():
 GOLDEN = """\
 ## MNIST
 
-    pue bench mnist --preset fast --seeds 3
+    pue bench mnist --preset fast --seeds 3 --methods "uPU,Dist-PU,uPUe,quantile"
 
 - data: mnist, 2500 labeled, 60000 unlabeled, checksum 0123456789ab
 - preset: fast
@@ -494,9 +495,17 @@ def test_rows_with_other_seeds_get_a_command_of_their_own(runs):
     assert '    pue bench mnist --preset fast --seeds 4, --methods "nnPU"\n' in page
 
 
+def test_a_whole_suite_needs_no_list_of_rows(tmp_path):
+    for spec in resolve("digits", preset="smoke", seeds=(0, 1)):
+        write(tmp_path, row_name(spec), spec.seed, 60.0, suite="digits", spec=spec.to_dict())
+    page = results(read_records(tmp_path))
+    assert "\n    pue bench digits --preset smoke --seeds 2\n" in page
+    assert "other settings" not in page
+
+
 def test_another_data_set_than_the_suites_name_is_in_the_command(tmp_path):
     write(tmp_path, "Dist-PU", 0, 90.0, suite="mix-ablation")
-    assert "    pue bench mix-ablation --dataset mnist --preset fast --seeds 1\n" in results(read_records(tmp_path))
+    assert "    pue bench mix-ablation --dataset mnist --preset fast --seeds 1 " in results(read_records(tmp_path))
 
 
 # --------------------------------------------------------------------------------------------- pictures

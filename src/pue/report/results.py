@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from pue.errors import InvalidInput
-from pue.experiments.suites import resolve
 from pue.report import plots
+from pue.report.conditions import commands, conditions, dataset_of, unique
 from pue.report.groups import by_suite, group
 from pue.report.lines import lines
 from pue.report.records import Record
 from pue.report.render import markdown, markdown_text
 from pue.report.shortfalls import shortfalls
-from pue.report.tables import MIB, suite_tables
+from pue.report.tables import suite_tables
 
 TITLES = {
     "mnist": "MNIST",
@@ -63,7 +60,7 @@ def save_pictures(records: Sequence[Record], folder: Path) -> list[Path]:
 def _drawn(records: Sequence[Record]) -> dict[str, Callable[[], Figure]]:
     """Which pictures a suite has, not drawn yet."""
     suite, shown, groups = records[0].suite, lines(records), group(records)
-    datasets = [_title(name) for name in _unique(map(_dataset, records))]
+    datasets = [_title(name) for name in unique(map(dataset_of, records))]
     title = ", ".join(dict.fromkeys([_title(suite), *datasets]))
     if len({each.alpha for each in groups} - {None}) > 2:
         return {"alpha": lambda: plots.alpha_curve(groups, title)}
@@ -78,7 +75,7 @@ def _drawn(records: Sequence[Record]) -> dict[str, Callable[[], Figure]]:
 def _section(suite: str, records: Sequence[Record], images: str | None) -> str:
     shown = lines(records)
     title = markdown_text(_title(suite))
-    parts = [f"## {title}", "", _commands(records), _conditions(records), ""]
+    parts = [f"## {title}", "", commands(records), conditions(records), ""]
     parts += [markdown(table) for table in suite_tables(shown)]
     if images is not None:
         parts += [f"![{title}, {name}]({images}/{suite}_{name}.png)\n" for name in _drawn(records)]
@@ -86,103 +83,5 @@ def _section(suite: str, records: Sequence[Record], images: str | None) -> str:
     return "\n".join(parts)
 
 
-def _commands(records: Sequence[Record]) -> str:
-    """What to type to get these records again: one line for each data set, preset and set of seeds."""
-    rows: dict[tuple[str, str, tuple[int, ...]], list[str]] = {}
-    for each in group(records):
-        rows.setdefault((_dataset(each.first), _preset(each.first), each.seeds), []).append(each.row)
-    typed = []
-    for (dataset, preset, seeds), names in rows.items():
-        some = f' --methods "{",".join(dict.fromkeys(names))}"' if len(rows) > 1 else ""
-        where = "" if records[0].suite == dataset else f" --dataset {dataset}"
-        command = f"pue bench {records[0].suite}{where} --preset {preset} --seeds {_seeds(seeds)}{some}"
-        typed.append(f"    {command}\n")
-    return "".join(typed)
-
-
-def _seeds(seeds: Sequence[int]) -> str:
-    """As `pue bench` takes them: how many from 0 on, or which.
-
-    >>> _seeds([0, 1, 2]), _seeds([3, 5]), _seeds([4])
-    ('3', '3,5', '4,')
-    """
-    if list(seeds) == list(range(len(seeds))):
-        return str(len(seeds))
-    return ",".join(map(str, seeds)) + ("," if len(seeds) == 1 else "")
-
-
-def _conditions(records: Sequence[Record]) -> str:
-    groups = group(records)
-    counts = sorted({len(each.records) for each in groups})
-    items = {
-        "data": "; ".join(_unique(map(_data, records))),
-        "preset": ", ".join(_unique(map(_preset, records))),
-        "seeds": ", ".join(map(str, sorted({record.seed for record in records}))),
-        "runs": f"{len(records)} in {len(groups)} rows, n = {' to '.join(_ends(counts))} each{_changed(records)}",
-        "versions": _versions(records),
-        "cost in all": _cost(records),
-    }
-    return "\n".join(f"- {name}: {markdown_text(value)}" for name, value in items.items())
-
-
-def _data(record: Record) -> str:
-    data, body = record.body.get("data") or {}, record.body
-    checksum = str(data.get("checksum") or "")
-    seal = f", checksum {checksum[:12]}" if checksum else ""
-    return f"{data.get('name')}, {body.get('n_labeled')} labeled, {body.get('n_unlabeled')} unlabeled{seal}"
-
-
-def _versions(records: Sequence[Record]) -> str:
-    found: dict[str, set[str]] = {}
-    for record in records:
-        for name, version in (record.body.get("versions") or {}).items():
-            found.setdefault(name, set()).add(str(version))
-    return ", ".join(f"{name} {' and '.join(sorted(found[name]))}" for name in sorted(found))
-
-
-def _cost(records: Sequence[Record]) -> str:
-    """Totals. Runs share estimated propensities, so each estimate counts once."""
-
-    def known(name: str) -> list[float]:
-        return [value for record in records if (value := record.cost(name)) is not None]
-
-    estimates = {value for record in records if (value := record.propensity("cpu")) is not None}
-    cpu, wall = math.fsum(known("cpu_seconds")) / 3600, math.fsum(known("wall_seconds")) / 3600
-    parts = [
-        f"{cpu:.2f} CPU hours ({wall:.2f} on the clock)",
-        f"{math.fsum(estimates) / 3600:.2f} more for propensities",
-        f"{math.fsum(known('flops')):.2e} FLOPs",
-        f"at most {max(known('peak_memory_bytes'), default=0.0) / MIB:.0f} MiB",
-    ]
-    return ", ".join(parts)
-
-
-def _ends(counts: Sequence[int]) -> list[str]:
-    return [str(count) for count in sorted({counts[0], counts[-1]})]
-
-
-def _changed(records: Sequence[Record]) -> str:
-    """How many runs are not what their command would run in this version."""
-    known: set[str] = set()
-    for dataset, preset in {(_dataset(record), _preset(record)) for record in records}:
-        seeds = sorted({record.seed for record in records})
-        with suppress(InvalidInput):
-            known |= {spec.key for spec in resolve(records[0].suite, preset=preset, dataset=dataset, seeds=seeds)}
-    changed = sum(record.key not in known for record in records)
-    return f"; {changed} with other settings than this version's preset" if changed else ""
-
-
 def _title(suite: str) -> str:
     return TITLES.get(suite, suite)
-
-
-def _dataset(record: Record) -> str:
-    return str(record.settings.get("dataset"))
-
-
-def _preset(record: Record) -> str:
-    return str(record.settings.get("preset"))
-
-
-def _unique(names: Iterable[str]) -> list[str]:
-    return sorted(set(names))
