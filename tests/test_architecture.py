@@ -26,6 +26,7 @@ LAYERS = [
         "metrics",
         "folds",
         "criteria",
+        "patches",
         "reduction",
         "sensitivity",
     },

@@ -119,7 +119,9 @@ PRESETS: dict[tuple[str, str], Preset] = {
     ("digits", "fast"): _fast("tabular", 100, weight_decay=1e-4),
     ("mnist", "fast"): _fast("tabular", 10, weight_decay=1e-3, **_DRAWN, methods=_MNIST, network="mlp"),
     ("fashion_mnist", "fast"): _fast("tabular", 10, weight_decay=1e-3, **_DRAWN, methods=_MNIST, network="mlp"),
-    ("cifar10", "fast"): _fast("fast_cnn", 4, lr=5e-3, weight_decay=1e-4, schedule="one_cycle"),
+    ("cifar10", "fast"): _fast(
+        "fast_cnn", 4, propensity="patches", lr=2e-3, weight_decay=5e-4, schedule="one_cycle", **_DRAWN
+    ),
     ("alzheimer", "fast"): _fast("fast_cnn", 10, weight_decay=1e-4, schedule="one_cycle", image_size=64),
     ("digits", "smoke"): _smoke("tabular"),
     ("mnist", "smoke"): _smoke("tabular"),

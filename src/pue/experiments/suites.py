@@ -79,6 +79,7 @@ def supplement(dataset: str) -> list[Row]:
         Row("nnpu", "estimated"),
         Row("selfpu"),
         Row("anchor"),
+        Row("nnpu", "anchor"),
     ]
 
 

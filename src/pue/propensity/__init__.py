@@ -21,6 +21,7 @@ from pue.propensity.local_certainty import LocalCertainty
 from pue.propensity.logistic import Logistic
 from pue.propensity.neighbors import Neighbors
 from pue.propensity.network import Network
+from pue.propensity.patches import Patches
 from pue.propensity.pool import Pool
 from pue.propensity.process import PropensityReport, process
 from pue.propensity.protocol import PropensityEstimator, PropensityModel, training_propensity
@@ -38,6 +39,7 @@ PROPENSITIES: dict[str, PropensityEstimator] = {
     "logistic": Logistic(),
     "neighbors": CrossFit(Neighbors(), 10),
     "network": Network(),
+    "patches": Patches(),
     "sarem": SAREM(),
     "sarem_deep": DeepSAREM(),
 }
@@ -75,6 +77,7 @@ __all__ = [
     "Logistic",
     "Neighbors",
     "Network",
+    "Patches",
     "Pool",
     "PropensityEstimator",
     "PropensityModel",

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from pue.data import PUData, population_rows, select
 from pue.propensity.crossfit import CrossFitted, reference_rows
+from pue.propensity.patches import PatchesModel
 from pue.propensity.pool import Pooled
 from pue.propensity.process import PropensityReport, geometric_ratio, process
 from pue.propensity.protocol import PropensityEstimator, PropensityModel, training_propensity
@@ -48,6 +49,6 @@ def examine(
 
 
 def _describe(model: PropensityModel, estimator: PropensityEstimator | None) -> str:
-    if isinstance(model, CrossFitted | Pooled):
+    if isinstance(model, CrossFitted | Pooled | PatchesModel):
         return str(model)
     return "" if estimator is None else type(estimator).__name__
