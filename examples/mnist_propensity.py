@@ -181,7 +181,7 @@ def jobs_of(what: str, seeds: int) -> list[tuple[str, str, str, int]]:
             for seed in range(seeds)
             for mix in MIXES
             for propensity in ("auto", "none", "true")
-            for method in ("nnpu", "distpu")
+            for method in ("nnpu", "distpu_warmup")
             if not (mix == "uniform" and propensity == "true")
         ]
     if what == "longer":
@@ -209,7 +209,7 @@ def show(out: Path, picture: str | None) -> None:
               f"{cell('effective_sample_size', digits=0).split(' ')[0]:>6} "
               f"{np.mean(seconds) if seconds else float('nan'):6.0f}")  # fmt: skip
     for network in sorted({r["network"] for r in records}):
-        for method in ("nnpu", "distpu"):
+        for method in ("nnpu", "distpu_warmup"):
             kind = [r for r in records if (r["mix"], r["method"], r["network"]) == ("biased", method, network)]
             accuracy = {
                 name: {r["seed"]: r["accuracy"] for r in kind if r["propensity"] == name}

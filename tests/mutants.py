@@ -43,6 +43,7 @@ READINGS = "test_crossfit.py::test_every_reading_of_the_regulariser_is_the_writt
 TRIMMING = "test_crossfit.py::test_the_trimming_threshold_minimises_the_variance"
 PUBN = "test_risks.py::test_pubn_equals_its_twin"
 COLUMN = "test_risks.py::test_refuses_a_column_of_scores"
+STAGES = "test_method_stages.py"
 REDUCE = "test_risks.py::test_sums_over_two_halves_add_up_to_the_sums_over_the_whole"
 IMBALANCED = "test_risks.py::test_imbalanced_equals_its_twin"
 DIST_PU = "test_risks.py::test_dist_pu_equals_its_twin"
@@ -117,6 +118,25 @@ MUTANTS = [
            "Dist-PU's predicted share without w⁺", "test_oracles.py"),
     Mutant("risks.py", "binary_entropy(scores.clamp(-10, 10))", "binary_entropy(scores)",
            "Dist-PU's entropy of unclamped scores", DIST_PU),
+    # methods of several stages
+    Mutant("methods/distpu.py", "torch.where(self.labeled[batch.rows], 1.0, fresh)", "fresh",
+           "Dist-PU forgets which rows are labeled", STAGES),
+    Mutant("methods/distpu.py", "(1 - share) * target[partner]", "(1 - share) * target",
+           "Dist-PU blends rows but not their pseudo-labels", STAGES),
+    Mutant("methods/pubn.py", "region = pubn_region(weights, negatives)", "region = weights",
+           "PUbN's region without the labeled negatives", STAGES),
+    Mutant("methods/thresholds.py", "top - math.log(4)", "top - math.log(2)",
+           "the anchor takes r / k for P(positive)", STAGES),
+    Mutant("methods/selfpu.py", "useful = gain.clamp(min=0)", "useful = (-gain).clamp(min=0)",
+           "Self-PU's calibration with the sign of the published code", STAGES),
+    Mutant("methods/vpu.py", "return sums[0].log() + sums[1]", "return sums[0] + sums[1]",
+           "VPU without its logarithm", STAGES),
+    Mutant("decisions.py", "ignorance = crowding + sides", "ignorance = crowding - sides",
+           "the most informative threshold counts sizes the wrong way", STAGES),
+    Mutant("training/loop.py", '"objective": dict(self.objective.state_dict()),', '"objective": {},',
+           "pseudo-labels are not part of a checkpoint", STAGES),
+    Mutant("patches.py", "whitened @ self.patterns.T - 0.5)", "whitened @ self.patterns.T)",
+           "every pattern is everywhere", "test_patches.py"),
     # calibration of held-out estimates
     Mutant("propensity/calibration.py", "(min=float(lowest)) / (1 - share)", "(min=float(lowest))",
            "a pooled share taken for a rate", "test_crossfit.py"),
