@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pue.backbones import BACKBONES
-from pue.datasets import DATASETS
+from pue.datasets import DATASETS, LabeledSplit
 from pue.errors import InvalidInput, UnknownName
 from pue.experiments import (
     PRESETS,
@@ -321,6 +321,34 @@ def test_the_supervised_ceiling_is_above_plain_pu():
     plain, ceiling = run(good), run(replace(good, method="supervised"))
     assert ceiling["metrics"]["auc"] > plain["metrics"]["auc"] + 0.05
     assert ceiling["propensity"] is None
+
+
+SHAPES = {"mnist": (1, 28, 28), "cifar10": (3, 32, 32), "alzheimer": (1, 224, 224)}
+
+
+@pytest.mark.parametrize("dataset", SHAPES)
+def test_the_paper_preset_runs_for_a_few_steps(monkeypatch, dataset):
+    """Its networks, batches and two stages, on noise of the right shape."""
+    positive = {"mnist": (0, 2, 4, 6, 8), "cifar10": (0, 1, 8, 9), "alzheimer": (1, 2, 3)}[dataset]
+
+    def noise(folder, size=None):
+        shape = SHAPES[dataset] if size is None else (1, size, size)
+        images = torch.randint(0, 256, (20, *shape), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+        return LabeledSplit(dataset, images, torch.arange(20) % 10, images, torch.arange(20) % 10, positive)
+
+    monkeypatch.setitem(DATASETS, dataset, noise)
+    load.cache_clear()
+    (spec,) = changed(
+        resolve(dataset, preset="paper", methods=["Dist-PUe"]),
+        {"epochs": 2, "batch_size": 16, "propensity.epochs": 1, "propensity.batch_size": 16}
+        | ({"image_size": 32} if dataset == "alzheimer" else {}),
+    )
+    spec = replace(spec, labels=Labels("scar", 6))
+    record = run(spec)
+    load.cache_clear()
+    assert [epoch["epoch"] for epoch in record["history"]] == [0, 0]
+    assert record["row"] == "Dist-PUe"
+    assert record["cost"]["flops"] > 10**7
 
 
 def test_method_options_reach_the_method():

@@ -41,7 +41,9 @@ def bench(
     methods: Annotated[
         str, typer.Option(help="Only these rows, by method (nnpu) or name (nnPUe), with commas.", show_default="all")
     ] = "",
-    seeds: Annotated[str, typer.Option(help="How many seeds (6), or which (0,1,2 or 3-5).")] = "1",
+    seeds: Annotated[
+        str | None, typer.Option(help="How many seeds (6), or which (0,1,2 or 3-5).", show_default="6")
+    ] = None,
     preset: Annotated[str, typer.Option(help="paper, fast or smoke.")] = "fast",
     dataset: Annotated[str | None, typer.Option(help="Another data set, where the suite has several.")] = None,
     jobs: Annotated[
@@ -57,6 +59,8 @@ def bench(
     from pue.experiments import Place, Store, execute
 
     console, errors = Console(), Console(stderr=True)
+    if not console.is_terminal:  # nobody's window: no reason to fold the table
+        console = Console(width=160)
     folder, specs = _specs(suite, methods, seeds, preset, dataset, spec or [], parse_changes(changes or []))
     place = Place(folder, Store(out), data)
     if dry_run:
@@ -84,7 +88,7 @@ bench.__doc__ = HELP
 def _specs(
     suite: str | None,
     methods: str,
-    seeds: str,
+    seeds: str | None,
     preset: str,
     dataset: str | None,
     files: list[Path],
@@ -94,14 +98,14 @@ def _specs(
     from pue.experiments import read_spec, resolve
     from pue.experiments.suites import changed, with_seeds
 
-    chosen = parse_seeds(seeds)
     if files:
         found = changed([read_spec(file) for file in files], changes)
-        return suite or "custom", with_seeds(found, chosen) if seeds != "1" else found
+        return suite or "custom", found if seeds is None else with_seeds(found, parse_seeds(seeds))
     if suite is None:
         raise InvalidInput("which suite? Try `pue bench digits`, or `pue bench --help` for all of them.")
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    return suite, resolve(suite, preset=preset, dataset=dataset, methods=names, seeds=chosen, changes=changes)
+    numbers = parse_seeds(seeds or "6")
+    return suite, resolve(suite, preset=preset, dataset=dataset, methods=names, seeds=numbers, changes=changes)
 
 
 def parse_seeds(text: str) -> list[int]:

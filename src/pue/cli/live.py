@@ -6,25 +6,37 @@ import statistics
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
 from pue.experiments import Outcome, Spec, Watch, row_name
+from pue.experiments.store import Record
 
 
-def line_of(spec: Spec, *, several_labels: bool) -> str:
-    """The table's row that a run belongs to; the mix of its labels shows only where there are several."""
-    mix = "" if spec.labels.mix is None else " " + "/".join(f"{share:g}" for share in spec.labels.mix)
-    return f"{row_name(spec)}  {spec.labels.kind}{mix}" if several_labels else row_name(spec)
+@dataclass(frozen=True)
+class Line:
+    """A row of a table and the keys of its runs, one for every seed."""
+
+    title: str
+    runs: list[str]
 
 
-def groups(specs: Sequence[Spec]) -> dict[str, str]:
-    """Key of a run without its seed → title of its row in a table."""
+def lines(specs: Sequence[Spec]) -> list[Line]:
+    """The rows of a table: runs that differ in nothing but the seed. Labels show where there are several kinds."""
     several = len({spec.labels for spec in specs}) > 1
-    return {replace(spec, seed=0).key: line_of(spec, several_labels=several) for spec in specs}
+    found: dict[Spec, Line] = {}
+    for spec in specs:
+        title = row_name(spec) + (f"  {_labels(spec)}" if several else "")
+        found.setdefault(replace(spec, seed=0), Line(title, [])).runs.append(spec.key)
+    return list(found.values())
+
+
+def _labels(spec: Spec) -> str:
+    mix = "" if spec.labels.mix is None else " " + "/".join(f"{share:g}" for share in spec.labels.mix)
+    return spec.labels.kind + mix
 
 
 def cell(values: Sequence[float], form: str = ".2f") -> str:
@@ -39,29 +51,38 @@ def cell(values: Sequence[float], form: str = ".2f") -> str:
 
 
 def summary(outcomes: Sequence[Outcome]) -> Table:
-    """Mean ± sample standard deviation over seeds, in percent; seconds are those of training, then of propensities."""
+    """Mean ± sample standard deviation over seeds, in percent; mean seconds of training + of the propensities."""
     table = Table(box=None, pad_edge=False)
     table.add_column("method")
-    for name in ("n", "accuracy", "precision", "recall", "F1", "AUC", "AP", "seconds", "+ e"):
-        table.add_column(name, justify="right")
-    for key, title in groups([outcome.spec for outcome in outcomes]).items():
-        records = [o.record for o in outcomes if o.record is not None and replace(o.spec, seed=0).key == key]
-        metrics = ("accuracy", "precision", "recall", "f1", "auc", "ap")
+    for name in ("n", "accuracy %", "F1", "AUC", "AP", "seconds"):
+        table.add_column(name, justify="right", no_wrap=True)
+    ended = {outcome.spec.key: outcome.record for outcome in outcomes}
+    for line in lines([outcome.spec for outcome in outcomes]):
+        records = [record for key in line.runs if (record := ended[key]) is not None]
+        metrics = ("accuracy", "f1", "auc", "ap")
         cells = [cell([100 * record["metrics"][name] for record in records]) for name in metrics]
-        seconds = cell([record["cost"]["wall_seconds"] for record in records], ".1f")
-        extra = cell([record["propensity"]["seconds"] for record in records if record["propensity"]], ".1f")
-        table.add_row(title, str(len(records)), *cells, seconds, extra)
+        table.add_row(line.title, str(len(records)), *cells, _seconds(records))
     return table
+
+
+def _seconds(records: Sequence[Record]) -> str:
+    if not records:
+        return ""
+    training = statistics.fmean(record["cost"]["wall_seconds"] for record in records)
+    extra = [record["propensity"]["seconds"] for record in records if record["propensity"]]
+    return f"{training:.1f}" + (f" + {statistics.fmean(extra):.1f}" if any(extra) else "")
 
 
 class Board:
     """The state of a bench."""
 
     def __init__(self, specs: Sequence[Spec], jobs: int) -> None:
-        self.specs, self.jobs = specs, max(1, jobs)
+        self.lines, self.jobs, self.total = lines(specs), max(1, jobs), len(specs)
         self.running: dict[str, float] = {}
-        self.outcomes: dict[str, Outcome] = {}
-        self.seconds: dict[str, list[float]] = {}
+        """Key → when it began."""
+        self.ended: dict[str, Outcome] = {}
+        self.seconds: dict[str, float] = {}
+        """Key → how long it took, of those computed here."""
 
     def start(self, spec: Spec) -> None:
         self.running[spec.key] = time.monotonic()
@@ -71,40 +92,35 @@ class Board:
 
     def end(self, outcome: Outcome) -> None:
         began = self.running.pop(outcome.spec.key, None)
-        self.outcomes[outcome.spec.key] = outcome
+        self.ended[outcome.spec.key] = outcome
         if began is not None and outcome.state == "computed":
-            self.seconds.setdefault(replace(outcome.spec, seed=0).key, []).append(time.monotonic() - began)
+            self.seconds[outcome.spec.key] = time.monotonic() - began
 
     def remaining(self) -> float | None:
         """Seconds until the end as far as one can tell: runs of the same row take as long, others the mean."""
-        every = [value for values in self.seconds.values() for value in values]
-        if not every:
+        if not self.seconds:
             return None
-        usual = sum(every) / len(every)
-        left = 0.0
-        for spec in self.specs:
-            if spec.key not in self.outcomes:
-                known = self.seconds.get(replace(spec, seed=0).key)
-                cost = sum(known) / len(known) if known else usual
-                left += max(0.0, cost - (time.monotonic() - self.running.get(spec.key, time.monotonic())))
+        usual, now, left = statistics.fmean(self.seconds.values()), time.monotonic(), 0.0
+        for line in self.lines:
+            known = [self.seconds[key] for key in line.runs if key in self.seconds]
+            each = statistics.fmean(known) if known else usual
+            undone = [key for key in line.runs if key not in self.ended]
+            left += sum(max(0.0, each - (now - self.running.get(key, now))) for key in undone)
         return left / self.jobs
 
     def table(self) -> Table:
         left = self.remaining()
-        title = f"{len(self.outcomes)} of {len(self.specs)} runs" + (
-            "" if left is None else f", about {clock(left)} left"
-        )
+        title = f"{len(self.ended)} of {self.total} runs" + ("" if left is None else f", about {clock(left)} left")
         table = Table(box=None, pad_edge=False, title=title, title_justify="left")
         for name in ("method", "done", "running", "waiting", "failed", "accuracy %"):
-            table.add_column(name, justify="left" if name == "method" else "right")
-        for key, name in groups(self.specs).items():
-            mine = [spec.key for spec in self.specs if replace(spec, seed=0).key == key]
-            ended = [self.outcomes[run] for run in mine if run in self.outcomes]
+            table.add_column(name, justify="left" if name == "method" else "right", no_wrap=name != "method")
+        for line in self.lines:
+            ended = [self.ended[key] for key in line.runs if key in self.ended]
             records = [outcome.record for outcome in ended if outcome.record is not None]
-            running = sum(run in self.running for run in mine)
-            counts = (len(records), running, len(mine) - len(ended) - running, len(ended) - len(records))
+            running = sum(key in self.running for key in line.runs)
+            counts = (len(records), running, len(line.runs) - len(ended) - running, len(ended) - len(records))
             accuracy = cell([100 * record["metrics"]["accuracy"] for record in records])
-            table.add_row(name, *(str(count) if count else "" for count in counts), accuracy)
+            table.add_row(line.title, *(str(count) if count else "" for count in counts), accuracy)
         return table
 
 
@@ -133,13 +149,13 @@ def watching(specs: Sequence[Spec], jobs: int, console: Console) -> Iterator[Wat
     """What `execute` should call."""
     board = Board(specs, jobs)
     if console.is_terminal:
-        with Live(console=console, get_renderable=board.table, refresh_per_second=2, transient=True):
+        with Live(console=console, get_renderable=board.table, refresh_per_second=1, transient=True):
             yield Watch(started=board.start, postponed=board.postpone, ended=board.end)
         return
 
     def ended(outcome: Outcome) -> None:
         board.end(outcome)
-        line = plain_line(outcome, len(board.outcomes), len(specs))
+        line = plain_line(outcome, len(board.ended), len(specs))
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     yield Watch(started=board.start, postponed=board.postpone, ended=ended)

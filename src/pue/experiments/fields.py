@@ -6,6 +6,7 @@ import math
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pue.errors import InvalidInput, UnknownName
@@ -20,7 +21,7 @@ _WORDS = {str: "text", int: "a whole number", float: "a finite number", bool: "t
 
 def conform(instance: Any) -> None:
     """Every field of a frozen dataclass becomes what its annotation says, or an error names the field."""
-    for name, hint in get_type_hints(type(instance)).items():
+    for name, hint in _hints(type(instance)).items():  # type: ignore[arg-type]
         object.__setattr__(instance, name, _as(getattr(instance, name), hint, name))
 
 
@@ -40,10 +41,15 @@ def plain(value: Any) -> Any:
     """A dataclass as dictionaries and lists, without what is None or empty: what TOML and JSON can hold."""
     if is_dataclass(value):
         entries = {field.name: getattr(value, field.name) for field in fields(value)}
-        options = {name for name, hint in get_type_hints(type(value)).items() if hint == Options}
+        options = {name for name, hint in _hints(type(value)).items() if hint == Options}  # type: ignore[arg-type]
         entries = {name: dict(entry) if name in options else entry for name, entry in entries.items()}
         return {name: plain(entry) for name, entry in entries.items() if entry is not None and entry != {}}
     return list(value) if isinstance(value, tuple) else value
+
+
+@cache
+def _hints(cls: Any) -> dict[str, Any]:
+    return get_type_hints(cls)
 
 
 def _as(value: Any, hint: Any, where: str) -> Any:

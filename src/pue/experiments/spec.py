@@ -6,7 +6,8 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +184,7 @@ class Spec:
         """Whether propensities have to be estimated."""
         return self.propensity not in ("none", "true")
 
-    @property
+    @cached_property
     def key(self) -> str:
         return digest(self.to_dict())
 
@@ -214,9 +215,6 @@ class Spec:
         except tomllib.TOMLDecodeError as error:
             raise InvalidInput(f"not valid TOML: {error}") from error
         return cls.from_dict(table)
-
-    def with_seed(self, seed: int) -> Spec:
-        return replace(self, seed=seed)
 
 
 def read_spec(path: Path) -> Spec:
