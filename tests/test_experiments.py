@@ -35,7 +35,7 @@ from pue.experiments.labels import hide, load
 from pue.experiments.presets import LABELS, SEVERITY
 from pue.experiments.propensities import propensity_identity, share_distance
 from pue.experiments.run import run
-from pue.experiments.spec import NAMES, digest, read_spec
+from pue.experiments.spec import digest, read_spec
 from pue.experiments.suites import DISPLAY, changed, row_name
 from pue.methods import METHODS
 
@@ -216,7 +216,8 @@ def test_the_paper_s_tables_are_complete():
         "digits": 20,
         "mix-ablation": 16,
         "mnist": 20,
-        "supplement": 5,
+        "negatives": 3,
+        "supplement": 6,
     }
     names = [row_name(spec) for spec in resolve("cifar10")]
     bases = ["uPU", "nnPU", "PUbN", "Dist-PU"]
@@ -227,8 +228,9 @@ def test_the_paper_s_tables_are_complete():
         "nnPUe",
         "Self-PU",
         "anchor",
+        "nnPUe (anchor)",
     ]
-    assert set(DISPLAY) >= set(NAMES), "give new methods a name for tables"
+    assert set(DISPLAY) >= set(METHODS), "give new methods a name for tables"
 
 
 def test_the_paper_preset_is_the_paper_s():
@@ -450,3 +452,31 @@ def test_a_killed_worker_is_reported_and_replaced(tmp_path):
     assert outcomes[0].error == "its process was killed by SIGKILL; the run stays undone."
     assert not place.store.run("suite", endless).path.exists()
     assert multiprocessing.active_children() == []
+
+
+def test_labeled_negatives_are_copies_by_class_with_their_own_propensities() -> None:
+    labels = Labels("mix", 50, (0.6, 0.1, 0.1, 0.1, 0.1), n_negative=40, negative_mix=(0.5, 0.5, 0.0, 0.0, 0.0))
+    split = load("digits", None, None, None)
+    hidden = hide(split, labels, 0)
+    negative = hidden.data.labels == -1
+    assert int(negative.sum()) == 40
+    copies = hidden.data.x[negative]
+    originals = split.train_x[(split.train_classes == 1) | (split.train_classes == 3)]
+    assert bool((torch.cdist(copies, originals).min(1).values == 0).all())
+    ones, threes = (int((split.train_classes == name).sum()) for name in (1, 3))
+    assert hidden.negative_propensity is not None
+    assert set(hidden.negative_propensity.tolist()) == {20 / ones, 20 / threes}
+    alone = hide(split, Labels("mix", 50, (0.6, 0.1, 0.1, 0.1, 0.1)), 0)  # the positives do not change
+    assert torch.equal(alone.data.x[alone.data.labeled], hidden.data.x[hidden.data.labeled])
+    with pytest.raises(InvalidInput, match="a number for each of the 5 negative classes of digits; got 2"):
+        hide(split, Labels("mix", 50, (0.6, 0.1, 0.1, 0.1, 0.1), n_negative=40, negative_mix=(0.5, 0.5)), 0)
+    with pytest.raises(InvalidInput, match="both their number"):
+        Labels("scar", 50, n_negative=40)
+
+
+def test_pubn_with_negatives_runs_with_every_source_of_propensities(tmp_path) -> None:
+    rows = {}
+    for spec in resolve("negatives", preset="smoke", dataset="digits"):
+        rows[row_name(spec)] = run(spec, None, Store(tmp_path))["metrics"]["accuracy"]
+    assert list(rows) == ["PUbN + N", "PUbNe + N", "PUbNe' + N"]
+    assert len(set(rows.values())) > 1

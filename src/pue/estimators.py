@@ -26,7 +26,15 @@ from pue.errors import InvalidInput, PueWarning, UnknownName
 from pue.losses import LOSSES, Loss, zero_one
 from pue.methods import Method, Task, find_method, pu_weights
 from pue.priors import BIASED_SAFE, FEWEST, PRIORS, PriorEstimate, elkan_noto, estimate_prior
-from pue.propensity import PropensityEstimator, PropensityModel, PropensityReport, examine, find_propensity, process
+from pue.propensity import (
+    PropensityEstimator,
+    PropensityModel,
+    PropensityReport,
+    examine,
+    find_propensity,
+    negatives_for_positives,
+    process,
+)
 from pue.randomness import derive
 from pue.risks import upu
 from pue.training import Augmentation, Batching, Checkpointing, Training, score
@@ -342,9 +350,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
             return process(known[negative], floor=self.propensity_floor)[0]
         if self.propensity is None:
             return None
-        flipped = torch.where(negative, 1, 0).to(data.labels.dtype)
-        rows = ~data.labeled if data.scenario is Scenario.CASE_CONTROL else torch.ones_like(negative)
-        seen = PUData(data.x, flipped, data.scenario, data.sample_weight).take(rows)
+        seen = negatives_for_positives(data)
         estimator = find_propensity(self.propensity)
         model = estimator.fit(seen, prior=1 - self.prior_, seed=derive(seed, 3))
         return examine(model, seen, estimator=estimator, floor=self.propensity_floor)[0]

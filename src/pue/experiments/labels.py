@@ -28,6 +28,8 @@ class Hidden:
     """True e of the labeled rows."""
     classes: Tensor
     """Classes of the labeled rows."""
+    negative_propensity: Tensor | None = None
+    """True e of the rows labeled negative, where there are any."""
 
 
 @lru_cache(maxsize=2)
@@ -64,8 +66,30 @@ def hide(split: LabeledSplit, labels: Labels, seed: int) -> Hidden:
             number, split.train_classes, mix=_shares(split, labels), counts=counts, **common
         )
     rows: Tensor = chosen.x[:, 0]
-    data = PUData(split.train_x[rows], chosen.labels, chosen.scenario)
-    return Hidden(split, data, truth.labeled_propensity(chosen), split.train_classes[rows[data.labeled]])
+    marks, negative_e = chosen.labels, None
+    if labels.n_negative is not None:
+        negatives, negative_e = _negatives(split, labels, rng)
+        rows, marks = torch.cat([rows, negatives]), torch.cat([marks, marks.new_full((len(negatives),), -1)])
+    data = PUData(split.train_x[rows], marks, chosen.scenario)
+    classes = split.train_classes[rows[data.labeled]]
+    return Hidden(split, data, truth.labeled_propensity(chosen), classes, negative_e)
+
+
+def _negatives(split: LabeledSplit, labels: Labels, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+    """Copies of some negatives, by class: their row numbers and true propensities."""
+    classes = sorted(set(split.train_classes.tolist()) - set(split.positive))
+    shares = labels.negative_mix or ()
+    if len(shares) != len(classes):
+        raise InvalidInput(
+            f"negative_mix must hold a number for each of the {len(classes)} negative classes of {split.name}; got "
+            f"{len(shares)}."
+        )
+    number = torch.arange(len(split.train_classes))[:, None]
+    mix = dict(zip(classes, shares, strict=True))
+    chosen, truth = labeling.class_mix(
+        number, split.train_classes, mix=mix, n_labeled=labels.n_negative or 0, scenario=Scenario.CASE_CONTROL, rng=rng
+    )
+    return chosen.x[chosen.labeled, 0], truth.labeled_propensity(chosen)
 
 
 def _shares(split: LabeledSplit, labels: Labels) -> dict[int, float]:

@@ -14,7 +14,7 @@ from pue.experiments.labels import Hidden
 from pue.experiments.spec import SCHEMA, Spec
 from pue.experiments.store import Record, Store
 from pue.experiments.values import make_estimator
-from pue.propensity import PropensityReport, examine, process
+from pue.propensity import PropensityReport, examine, negatives_for_positives, process
 from pue.randomness import derive
 
 SUMMARY = ("source", "effective_sample_size", "share_distance", "alarm", "seconds", "cpu")
@@ -28,7 +28,7 @@ def propensities(spec: Spec, hidden: Hidden, prior: float, store: Store | None, 
     floor = spec.settings.propensity_floor or 1e-4
     if spec.propensity == "true":
         e, report = process(hidden.propensity, floor=floor, source="true")
-        return _describe(e, report, Clock(), hidden)
+        return _describe(e, report, Clock(), hidden, hidden.negative_propensity)
     if store is None:
         return _estimate(spec, hidden, prior, floor)
     identity = propensity_identity(spec)
@@ -66,11 +66,16 @@ def _estimate(spec: Spec, hidden: Hidden, prior: float, floor: float) -> Record:
     with Clock.running() as clock:
         model = estimator.fit(data, prior=prior, seed=derive(spec.seed, 1))
         e, report = examine(model, data, estimator=estimator, floor=floor)
-    return _describe(e, report, clock, hidden)
+        negative_e = None
+        if hidden.negative_propensity is not None:
+            seen = negatives_for_positives(data)
+            model = estimator.fit(seen, prior=1 - prior, seed=derive(spec.seed, 3))
+            negative_e, _ = examine(model, seen, estimator=estimator, floor=floor)
+    return _describe(e, report, clock, hidden, negative_e)
 
 
-def _describe(e: Tensor, report: PropensityReport, clock: Clock, hidden: Hidden) -> Record:
-    return {
+def _describe(e: Tensor, report: PropensityReport, clock: Clock, hidden: Hidden, negative_e: Tensor | None) -> Record:
+    described = {
         "source": report.source,
         "effective_sample_size": report.effective_sample_size,
         "share_distance": share_distance(1 / e, hidden.classes, hidden.split),
@@ -79,3 +84,4 @@ def _describe(e: Tensor, report: PropensityReport, clock: Clock, hidden: Hidden)
         "cpu": clock.cpu,
         "values": e.tolist(),
     }
+    return described if negative_e is None else {**described, "negative_values": negative_e.tolist()}

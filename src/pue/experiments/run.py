@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import warnings
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -12,10 +12,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from pue import risks, weights
-from pue.backbones import build
-from pue.conversion import input_spec
-from pue.data import PUData
 from pue.estimators import PUClassifier
 from pue.experiments.cost import Clock, CountedBackbone, forget_peak_memory, one_thread, peak_memory, warm_up
 from pue.experiments.labels import Hidden, hide, load
@@ -24,9 +20,8 @@ from pue.experiments.spec import SCHEMA, SUPERVISED, Spec
 from pue.experiments.store import Entry, Record, Store
 from pue.experiments.suites import row_name
 from pue.experiments.values import make_method
-from pue.losses import logistic
 from pue.metrics import evaluate
-from pue.training import Batching, EpochRecord, score, train
+from pue.training import EpochRecord
 
 
 def run(spec: Spec, data: Path | None = None, store: Store | None = None, *, wait: bool = True) -> Record:
@@ -89,32 +84,24 @@ def _fit(
     spec: Spec, hidden: Hidden, prior: float, estimate: Record | None, backbone: CountedBackbone
 ) -> tuple[Tensor, list[EpochRecord]]:
     """Scores of the test set and the history. Propensities are not part of it: their cost stands with them."""
-    if spec.method == SUPERVISED:
-        return _supervised(spec, hidden, backbone)
     classifier = PUClassifier(
         make_method(spec.method, dict(spec.method_options)),
         prior=prior,
-        scenario=hidden.data.scenario.value,
+        scenario="single_sample" if spec.method == SUPERVISED else hidden.data.scenario.value,
         backbone=backbone,
         random_state=spec.seed,
         progress=False,
         **spec.settings.classifier,
     )
-    e = None if estimate is None else torch.tensor(estimate["values"], dtype=torch.float64)
-    classifier.fit(hidden.data.x, hidden.data.labels, propensity=e)
+    known = {}
+    for ours, theirs in (("values", "propensity"), ("negative_values", "negative_propensity")):
+        if estimate is not None and ours in estimate:
+            known[theirs] = torch.tensor(estimate[ours], dtype=torch.float64)
+    if spec.method == SUPERVISED:
+        classifier.fit(hidden.split.train_x, hidden.split.train_y)
+    else:
+        classifier.fit(hidden.data.x, hidden.data.labels, **known)
     return torch.from_numpy(classifier.decision_function(hidden.split.test_x)), classifier.history_
-
-
-def _supervised(spec: Spec, hidden: Hidden, backbone: CountedBackbone) -> tuple[Tensor, list[EpochRecord]]:
-    """All true classes, the logistic risk: what the same network could do if nothing were hidden."""
-    split = hidden.split
-    data = PUData(split.train_x, split.train_y)
-    network = build(backbone, input_spec(data, "auto", torch.device("cpu")), seed=spec.seed)
-    settings = replace(spec.settings.training, batching=Batching(spec.settings.batch_size, "pooled"))
-    history = train(
-        network, data, weights.supervised(split.train_y), risks.upu(logistic), settings, seed=spec.seed, progress=False
-    )
-    return score(network, split.test_x), history
 
 
 def versions() -> dict[str, str]:

@@ -25,8 +25,7 @@ from pue.training import Augmentation, Batching, Training
 SCHEMA = 1
 """Takes part in every key. A new field that is None where it is not used changes no key; anything else raises this."""
 SUPERVISED = "supervised"
-"""Trained on all true classes: the ceiling. Not in `METHODS`, whose members never see a true class."""
-NAMES = (*METHODS, SUPERVISED)
+"""The one method that a run gives all true classes: the ceiling."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,10 @@ class Labels:
     kind: str
     n_labeled: int
     mix: tuple[float, ...] | None = None
+    n_negative: int | None = None
+    """Negatives that are labeled as such (PUbN); None: none are."""
+    negative_mix: tuple[float, ...] | None = None
+    """The share of them that goes to each negative class, in order; multinomial."""
 
     def __post_init__(self) -> None:
         conform(self)
@@ -56,6 +59,10 @@ class Labels:
             raise InvalidInput(f"mix must hold one number a positive class, none negative; got {list(self.mix)}.")
         if self.kind == "mix" and abs(sum(self.mix or ()) - 1) > 1e-6:
             raise InvalidInput(f"mix must hold shares that sum to 1; got {list(self.mix or ())}.")
+        if (self.n_negative is None) != (self.negative_mix is None):
+            raise InvalidInput("labeled negatives need both their number, n_negative, and their negative_mix.")
+        if self.n_negative is not None and self.n_negative < 1:
+            raise InvalidInput(f"n_negative must be at least 1; got {self.n_negative}.")
 
 
 @dataclass(frozen=True)
@@ -160,8 +167,8 @@ class Spec:
         conform(self)
         if self.dataset not in DATASETS:
             raise UnknownName("data set", self.dataset, DATASETS)
-        if self.method not in NAMES:
-            raise UnknownName("method", self.method, NAMES)
+        if self.method not in METHODS:
+            raise UnknownName("method", self.method, METHODS)
         if self.propensity not in ("none", "true", *PROPENSITIES):
             raise UnknownName("propensity", self.propensity, ["none", "true", *PROPENSITIES])
         if self.seed < 0:
@@ -174,8 +181,7 @@ class Spec:
             raise InvalidInput("the supervised ceiling has neither propensities nor options.")
         if self.propensity_options and self.propensity in ("none", "true"):
             raise InvalidInput(f'propensity = "{self.propensity}" has no options; name an estimator.')
-        if self.method != SUPERVISED:
-            make_method(self.method, dict(self.method_options))
+        make_method(self.method, dict(self.method_options))
         if self.estimates:
             make_estimator(self.propensity, dict(self.propensity_options))
 

@@ -21,6 +21,8 @@ class Row:
     propensity: str = "none"
     options: Mapping[str, Scalar] = field(default_factory=dict)
     """Of the propensity estimator."""
+    settings: Mapping[str, Scalar] = field(default_factory=dict)
+    """Fields of the method's value that differ from the preset's."""
     labels: Labels | None = None
     """None: those of the data set's main table."""
 
@@ -83,6 +85,21 @@ def supplement(dataset: str) -> list[Row]:
     ]
 
 
+def with_negatives(dataset: str) -> list[Row]:
+    """The mixes, shares and thresholds of PUbN's authors, with as many labeled negatives as positives."""
+    mix, rho, tau = NEGATIVES[dataset]
+    usual = LABELS[dataset]
+    labels = replace(usual, n_negative=usual.n_labeled, negative_mix=mix)
+    kinds = ("none", "estimated", "true")
+    return [Row("pubn", kind, labels=labels, settings={"rho": rho, "tau": tau}) for kind in kinds]
+
+
+NEGATIVES = {
+    "mnist": ((0.03, 0.15, 0.3, 0.02, 0.5), 0.2, 0.7),
+    "digits": ((0.03, 0.15, 0.3, 0.02, 0.5), 0.2, 0.7),
+    "cifar10": ((0.1, 0.02, 0.2, 0.08, 0.2, 0.4), 0.25, 0.5),
+}
+"""Shares of the labeled negatives by class, ρ and τ (Hsieh et al. 2019)."""
 DIGITS = ("mnist", "digits", "cifar10")
 SUITES: dict[str, Suite] = {
     "alpha-ablation": Suite("strength of the propensity network's regulariser", ("cifar10", "mnist", "digits"),
@@ -94,6 +111,7 @@ SUITES: dict[str, Suite] = {
     "digits": Suite("digits, small and offline", ("digits",), main_table),
     "mix-ablation": Suite("four mixes of labels", ("cifar10", "mnist", "digits"), mix_ablation),
     "mnist": Suite("MNIST, the paper's mix, and simple baselines", ("mnist",), main_table),
+    "negatives": Suite("PUbN with biased labeled negatives", DIGITS, with_negatives),
     "supplement": Suite("the supplement's baselines", DIGITS, supplement),
 }  # fmt: skip
 
@@ -126,6 +144,8 @@ def row_name(spec: Spec) -> str:
     >>> row_name(Spec("mnist", "upu", LABELS["mnist"], Settings(), propensity="auto", preset="fast"))
     'uPUe'
     """
+    if spec.labels.n_negative is not None:
+        return f"{row_name(replace(spec, labels=LABELS[spec.dataset]))} + N"
     name = DISPLAY.get(spec.method, spec.method)
     usual = _usual(spec)
     if spec.method == "nnipw":  # never without propensities, so they do not show in its name
@@ -235,7 +255,8 @@ def _spec(row: Row, dataset: str, preset_name: str) -> Spec:
     preset = find_preset(dataset, preset_name)
     labels = row.labels or LABELS[dataset]
     if preset.n_labeled is not None:
-        labels = replace(labels, n_labeled=preset.n_labeled)
+        fewer = None if labels.n_negative is None else preset.n_labeled
+        labels = replace(labels, n_labeled=preset.n_labeled, n_negative=fewer)
     propensity, options = preset.estimator(row.propensity, **row.options)
     return Spec(
         dataset,
@@ -244,6 +265,6 @@ def _spec(row: Row, dataset: str, preset_name: str) -> Spec:
         preset.settings_of(row.method),
         propensity=propensity,
         preset=preset_name,
-        method_options=preset.options.get(row.method, {}),  # type: ignore[arg-type]
+        method_options={**preset.options.get(row.method, {}), **row.settings},  # type: ignore[arg-type]
         propensity_options=options,  # type: ignore[arg-type]
     )

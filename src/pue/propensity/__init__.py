@@ -24,7 +24,12 @@ from pue.propensity.network import Network
 from pue.propensity.patches import Patches
 from pue.propensity.pool import Pool
 from pue.propensity.process import PropensityReport, process
-from pue.propensity.protocol import PropensityEstimator, PropensityModel, training_propensity
+from pue.propensity.protocol import (
+    PropensityEstimator,
+    PropensityModel,
+    negatives_for_positives,
+    training_propensity,
+)
 from pue.propensity.sarem import SAREM
 from pue.propensity.sarem_deep import DeepSAREM
 
@@ -84,6 +89,7 @@ __all__ = [
     "PropensityReport",
     "examine",
     "find_propensity",
+    "negatives_for_positives",
     "process",
     "training_propensity",
 ]
