@@ -259,6 +259,8 @@ def test_every_dataset_has_every_preset():
 def test_rows_are_chosen_by_method_or_by_name():
     assert [row_name(spec) for spec in resolve("mnist", methods=["nnpu"])] == ["nnPU", "nnPUe", "nnPUe'"]
     assert [row_name(spec) for spec in resolve("mnist", methods=["nnPUe", "tmi"])] == ["nnPUe", "tMI"]
+    assert [row_name(spec) for spec in resolve("mnist", methods=["nnPU"])] == ["nnPU"]
+    assert [row_name(spec) for spec in resolve("mnist", methods=["NNPUE'"])] == ["nnPUe'"]
     with pytest.raises(UnknownName, match="Did you mean"):
         resolve("mnist", methods=["nnPUx"])
     with pytest.raises(UnknownName, match="unknown suite"):

@@ -240,15 +240,24 @@ def _changed(spec: Spec, name: str, value: Any) -> Spec | None:
     return replace(spec, settings=replace(spec.settings, **{name: value}))
 
 
-def _select(specs: list[Spec], methods: Collection[str]) -> list[Spec]:
-    if not methods:
+def _select(specs: list[Spec], wanted: Collection[str]) -> list[Spec]:
+    if not wanted:
         return specs
-    there = {name: None for spec in specs for name in (spec.method, row_name(spec))}
-    for name in methods:
-        if name.lower() not in {known.lower() for known in there}:
-            raise UnknownName("method of this suite", name, there)
-    wanted = {name.lower() for name in methods}
-    return [spec for spec in specs if {spec.method, row_name(spec).lower()} & wanted]
+    kept = {spec for name in wanted for spec in _named(specs, name)}
+    return [spec for spec in specs if spec in kept]
+
+
+def _named(specs: list[Spec], wanted: str) -> list[Spec]:
+    """The row of exactly that name ("nnPU"), else all rows of that method ("nnpu"), else whatever the case."""
+    names = {spec: row_name(spec) for spec in specs}
+    for found in (
+        [spec for spec in specs if names[spec] == wanted],
+        [spec for spec in specs if spec.method == wanted],
+        [spec for spec in specs if wanted.lower() in (names[spec].lower(), spec.method)],
+    ):
+        if found:
+            return found
+    raise UnknownName("method of this suite", wanted, {*names.values(), *(spec.method for spec in specs)})
 
 
 def _spec(row: Row, dataset: str, preset_name: str) -> Spec:
