@@ -21,6 +21,7 @@ SUITES = (
     "alpha-ablation",
     "alzheimer",
     "alzheimer-severity",
+    "negatives",
     "digits",
 )
 ORDER = tuple(dict.fromkeys(row.name for row in PAPER))

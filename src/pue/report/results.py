@@ -24,6 +24,7 @@ TITLES = {
     "alpha-ablation": "Strength of the propensity network's regularizer",
     "alzheimer": "Alzheimer",
     "alzheimer-severity": "Alzheimer, severe cases labeled more often",
+    "negatives": "PUbN with biased labeled negatives",
     "digits": "Digits",
 }
 
