@@ -230,7 +230,7 @@ def draw(records: list[Run], picture: str) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    nnpu = [r for r in records if (r["mix"], r["method"], r["network"]) == ("biased", "nnpu", "mlp")]
+    nnpu = [r for r in records if (r["mix"], r["method"], r["network"]) == ("biased", "nnpu", "tabular")]
     names = [name for name in [*ESTIMATORS, "true"] if any(r["propensity"] == name for r in nnpu)]
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 0.36 * len(names) + 1.4), sharey=True, layout="constrained")
     for place, name in enumerate(names):
