@@ -118,7 +118,7 @@ def test_a_module_imports_only_its_own_layer_or_lower(path):
 def test_the_layering_rule_can_fail():
     # The rule is only as good as the reading of imports: the classifier must be seen to import the core.
     assert {"data", "errors", "training", "methods"} <= set(own_imports(SOURCE / "estimators.py"))
-    assert {"risks", "weights"} <= set(own_imports(SOURCE / "methods" / "__init__.py"))
+    assert {"risks", "weights"} <= set(own_imports(SOURCE / "methods" / "pubn.py"))
     assert set(own_imports(SOURCE / "__init__.py")) >= {"data", "estimators", "losses"}
 
 
