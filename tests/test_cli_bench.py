@@ -203,10 +203,11 @@ def test_killed_ten_times_and_resumed_gives_the_same_records(reference, tmp_path
     kills = 0
     for attempt in range(40):
         began = time.time()
-        process = bench_process.start(bench(tmp_path, jobs=attempt % 3), tmp_path / "log")
+        jobs = 2 if attempt in (2, 5) else 0  # workers import everything anew, which takes time
+        process = bench_process.start(bench(tmp_path, jobs=jobs), tmp_path / "log")
         while process.is_alive() and not any(written_since(lock, began) for lock in tmp_path.rglob(".*.lock")):
             time.sleep(0.002)
-        time.sleep(moment.uniform(0, usual))
+        time.sleep(moment.uniform(0, 1.5 * usual))
         process.kill()
         process.join()
         kills += process.exitcode == -signal.SIGKILL
@@ -216,7 +217,7 @@ def test_killed_ten_times_and_resumed_gives_the_same_records(reference, tmp_path
             break
     assert kills == 10
     assert len(records(tmp_path)) < 16  # the last kill came before the end, so resuming had something to do
-    process = bench_process.start(bench(tmp_path, jobs=2), tmp_path / "log")
+    process = bench_process.start(bench(tmp_path, jobs=0), tmp_path / "log")
     process.join()
     assert process.exitcode == 0
     require_same(tmp_path, reference)
