@@ -263,7 +263,7 @@ def test_another_problem_is_not_compared_with_the_papers_row(tmp_path, change):
 def test_auc_is_compared_in_the_flavor_that_was_printed(runs):
     cells = {row[0]: row for row in wide_rows(runs)}
     hard, score = cells["uPU"][1], cells["Dist-PU"][1]
-    assert hard["flavor"] == "hard labels"
+    assert hard["flavor"] == "hard"
     assert hard["auc_like"].mean == pytest.approx(86.2)
     assert hard["auc_other"].mean == pytest.approx(90.0)
     assert hard["auc_difference"] == pytest.approx(86.2 - 85.34)
