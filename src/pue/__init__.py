@@ -7,7 +7,7 @@ from pue.datasets import DATASETS
 from pue.diagnostics import Diagnosis, diagnose
 from pue.estimators import PUClassifier
 from pue.losses import LOSSES
-from pue.methods import METHODS
+from pue.methods import METHODS, VPU, DistPU, PUbN, SelfPU
 from pue.metrics import Metrics, evaluate
 from pue.priors import PRIORS, PriorEstimate, estimate_prior
 from pue.propensity import PROPENSITIES
@@ -26,16 +26,20 @@ __all__ = [
     "METHODS",
     "PRIORS",
     "PROPENSITIES",
+    "VPU",
     "Augmentation",
     "Diagnosis",
+    "DistPU",
     "InputSpec",
     "Metrics",
     "PUClassifier",
     "PUData",
+    "PUbN",
     "PriorEstimate",
     "ScarTest",
     "Scenario",
     "SearchResult",
+    "SelfPU",
     "Sweep",
     "Truth",
     "diagnose",

@@ -9,10 +9,8 @@ from scipy import sparse
 
 from pue.backbones.mlp import mlp
 from pue.data import Features, PUData
-from pue.errors import InvalidInput
-from pue.folds import most_folds
 from pue.propensity.boosted import Boosted
-from pue.propensity.crossfit import CrossFit
+from pue.propensity.crossfit import CrossFit, possible_folds
 from pue.propensity.logistic import Logistic
 from pue.propensity.neighbors import Neighbors
 from pue.propensity.network import Network
@@ -50,12 +48,7 @@ class Auto:
     image_network: PropensityEstimator = field(default_factory=lambda: IMAGE_NETWORK)
 
     def fit(self, data: PUData, *, prior: float, seed: int = 0) -> Pooled:
-        most = most_folds(data.x, data.labels)
-        if most < 2:
-            raise InvalidInput(
-                "estimating propensities needs at least 2 distinct labeled and 2 distinct unlabeled rows. Label more "
-                'rows, pass known propensities, or use propensity="constant".'
-            )
+        most = possible_folds(data)
         members = {name: CrossFit(member, min(most, self.folds), self.jobs) for name, member in self._learned(data.x)}
         members["neighbors"] = CrossFit(Neighbors(), min(most, 10), self.jobs)
         return Pool(members).fit(data, prior=prior, seed=seed)

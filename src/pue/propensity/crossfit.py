@@ -13,7 +13,7 @@ from torch import Tensor
 
 from pue.data import Features, PUData, population_rows, select
 from pue.errors import InvalidInput, UnknownName
-from pue.folds import content_folds, row_hash
+from pue.folds import content_folds, most_folds, row_hash
 from pue.propensity.calibration import CALIBRATIONS, Power, Steps, fit_calibration
 from pue.propensity.logistic import Logistic
 from pue.propensity.protocol import PropensityEstimator, PropensityModel
@@ -121,6 +121,17 @@ def _calibrated(columns: Tensor, curves: Sequence[Power | Steps]) -> Tensor:
     if not curves:
         return columns
     return torch.stack([curve(e) for curve, e in zip(curves, columns.T, strict=True)], dim=1)
+
+
+def possible_folds(data: PUData) -> int:
+    """How many folds the data allow; an error where there are no two."""
+    most = most_folds(data.x, data.labels)
+    if most < 2:
+        raise InvalidInput(
+            "estimating propensities needs at least 2 distinct labeled and 2 distinct unlabeled rows. Label more "
+            'rows, pass known propensities, or use propensity="constant".'
+        )
+    return most
 
 
 def columns_of(model: PropensityModel, x: Features) -> Tensor:

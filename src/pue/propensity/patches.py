@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from pue.data import Features, PUData
-from pue.errors import InvalidInput
-from pue.folds import most_folds
 from pue.patches import PatchFeatures, fit_patches
-from pue.propensity.crossfit import CrossFit
+from pue.propensity.crossfit import CrossFit, possible_folds
 from pue.propensity.logistic import Logistic
 from pue.propensity.neighbors import Neighbors
 from pue.propensity.pool import Pool, Pooled
@@ -30,12 +28,7 @@ class Patches:
     jobs: int = 1
 
     def fit(self, data: PUData, *, prior: float, seed: int = 0) -> PatchesModel:
-        most = most_folds(data.x, data.labels)
-        if most < 2:
-            raise InvalidInput(
-                "estimating propensities needs at least 2 distinct labeled and 2 distinct unlabeled rows. Label more "
-                'rows, pass known propensities, or use propensity="constant".'
-            )
+        most = possible_folds(data)
         features = None
         if len(data.x.shape) == 4:
             features = fit_patches(data.x, patterns=self.patterns, components=self.components, seed=seed)
