@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "pue"
 AT_A_TIME = 2
-TIMEOUT = 300
+TIMEOUT = 900
 
 
 @dataclass(frozen=True)

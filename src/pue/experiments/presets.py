@@ -90,9 +90,9 @@ _DRAWN: dict[str, Any] = {"labeled_per_batch": 64, "labeled_rows": "drawn"}
 """Labeled rows drawn in proportion to their weight: far less noise than a few rows of unequal weight."""
 _RANKING = {"backbone": "mlp", "epochs": 4, "batching": "pooled", "labeled_per_batch": None, "labeled_rows": None}
 """Labeled against the rest: a short training of the network with batch norm ranks best."""
+_NNPU: dict[str, Any] = {"epochs": 20, "weight_decay": 3e-4}
 _MNIST: dict[str, dict[str, Any]] = {
-    "nnpu": {"epochs": 20, "weight_decay": 3e-4},
-    "nnipw": {"epochs": 20, "weight_decay": 3e-4},
+    **dict.fromkeys(("nnpu", "nnipw", "imbpu", "pusb", "selfpu"), _NNPU),
     "upu": {"epochs": 3, "weight_decay": 5e-3, "labeled_per_batch": None, "labeled_rows": None},
     "quantile": _RANKING,
     "tmi": _RANKING,

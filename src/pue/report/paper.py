@@ -157,8 +157,8 @@ def _supplement() -> Iterator[PaperRow]:
 PAPER: tuple[PaperRow, ...] = (*_main(), *_mix_ablation(), *_supplement())
 """All 49 rows, table by table, in the paper's order."""
 
-PRINTED = {"nnPU w/o normalisation": "nnPU without normalize"}
-"""Rows that go by another name in the paper."""
+PRINTED = {"nnPU w/o normalisation": "nnPU without normalize", "nnPUe (anchor)": "anchor"}
+"""Rows that go by another name in the paper; its anchor can be read as a classifier or as propensities in nnPUe."""
 
 
 def printed_name(row: str) -> str:
