@@ -1,6 +1,6 @@
 """The command `pue`: parse, call one function, print. A command is a file here and a line in `COMMANDS`.
 
-Commands import what they need when they run, so that `pue --help` is quick.
+Commands import what they need when they run. (`pue` itself imports torch, so `--help` still takes its seconds.)
 """
 
 from __future__ import annotations
