@@ -98,8 +98,8 @@ _MNIST: dict[str, dict[str, Any]] = {
     "tmi": _RANKING,
     "anchor": _RANKING,
 }
-"""Found on 50,000 of the training images with other seeds, judged by the other 10,000; docs/tuning.md has the table, and
-what was decided with test accuracies in sight: that ImbPU, PUSB and Self-PU take nnPU's settings."""
+"""Found on 50,000 of the training images with other seeds, judged by the other 10,000; docs/tuning.md has the table
+and what was decided with test accuracies in sight: that ImbPU, PUSB and Self-PU take nnPU's settings."""
 
 
 def _smoke(backbone: str, image_size: int | None = None) -> Preset:
