@@ -14,6 +14,7 @@ from rich.table import Table
 
 from pue.experiments import Outcome, Spec, Watch, row_name
 from pue.experiments.store import Record
+from pue.report.spread import Spread
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,8 @@ def cell(values: Sequence[float], form: str = ".2f") -> str:
     >>> cell([91.0, 92.0]), cell([91.0]), cell([])
     ('91.50 ± 0.71', '91.00', '')
     """
-    if not values:
-        return ""
-    spread = f" ± {statistics.stdev(values):{form}}" if len(values) > 1 else ""
-    return f"{statistics.fmean(values):{form}}{spread}"
+    spread = Spread.of(values)
+    return "" if spread is None else spread.text(form)
 
 
 def summary(outcomes: Sequence[Outcome]) -> Table:
