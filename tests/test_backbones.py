@@ -12,15 +12,18 @@ from torch.nn import functional
 
 from pue import PUClassifier
 from pue.backbones import BACKBONES, InputSpec, build
+from pue.backbones.imagenet import ImageNetScaling
 from pue.backbones.inputs import Standardize
 from pue.errors import InvalidInput, UnknownName
 
 SPECS = {
     "cnn13": InputSpec((3, 32, 32)),
+    "cnn13_imagenet": InputSpec((1, 32, 32)),
     "fast_cnn": InputSpec((1, 28, 28)),
     "linear": InputSpec((10,)),
     "mlp": InputSpec((784,)),
     "resnet50": InputSpec((3, 64, 64)),
+    "resnet50_imagenet": InputSpec((1, 32, 32)),
     "tabular": InputSpec((10,)),
 }
 
@@ -110,6 +113,20 @@ def test_every_backbone_gives_one_score_a_row_and_a_gradient_to_every_parameter(
     assert scores.shape == (4,)
     scores.square().sum().backward() if name != "linear" else scores.sum().backward()  # linear starts at zero
     assert all(parameter.grad is not None for parameter in network.parameters())
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_imagenet_scaling_is_that_of_dist_pu_s_code(channels: int) -> None:
+    images = torch.rand(2, channels, 4, 5, generator=torch.Generator().manual_seed(0))
+    scaled = ImageNetScaling()(images)
+    assert scaled.shape == (2, 3, 4, 5)
+    for channel, (mean, std) in enumerate(zip((0.485, 0.456, 0.406), (0.229, 0.224, 0.225), strict=True)):
+        torch.testing.assert_close(scaled[:, channel], (images[:, channel % channels] - mean) / std)
+
+
+def test_imagenet_scaling_of_other_channels_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="one or three channels; these have 2"):
+        build("cnn13_imagenet", InputSpec((2, 32, 32)), seed=0)
 
 
 @pytest.mark.parametrize("size", [(1, 28, 28), (3, 29, 31)])

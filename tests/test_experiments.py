@@ -234,7 +234,11 @@ def test_the_paper_s_tables_are_complete():
 
 
 def test_the_paper_preset_is_the_paper_s():
-    for dataset, backbone, batch in (("mnist", "mlp", 256), ("cifar10", "cnn13", 256), ("alzheimer", "resnet50", 128)):
+    for dataset, backbone, batch in (
+        ("mnist", "mlp", 256),
+        ("cifar10", "cnn13_imagenet", 256),
+        ("alzheimer", "resnet50_imagenet", 128),
+    ):
         for spec in resolve(dataset, preset="paper"):
             s = spec.settings
             assert (s.lr, s.weight_decay, s.epochs, s.schedule, s.optimizer) == (5e-3, 5e-3, 120, "cosine", "adam")

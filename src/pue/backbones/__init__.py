@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from pue.backbones.cnn13 import cnn13
 from pue.backbones.fast_cnn import fast_cnn
+from pue.backbones.imagenet import cnn13_imagenet, resnet50_imagenet
 from pue.backbones.inputs import InputSpec
 from pue.backbones.linear import linear
 from pue.backbones.mlp import mlp
@@ -28,10 +29,12 @@ Backbone = Callable[[InputSpec], nn.Module]
 
 BACKBONES: dict[str, Backbone] = {
     "cnn13": cnn13,
+    "cnn13_imagenet": cnn13_imagenet,
     "fast_cnn": fast_cnn,
     "linear": linear,
     "mlp": mlp,
     "resnet50": resnet50,
+    "resnet50_imagenet": resnet50_imagenet,
     "tabular": tabular,
 }
 
