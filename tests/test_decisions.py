@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 import twins
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pue import weights
-from pue.decisions import ZERO, best_f1, budget, decide, prior_quantile
+from pue.decisions import ZERO, best_f1, budget, decide, prior_quantile, target_precision
 from pue.errors import InvalidInput
 
 ties = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=10)
@@ -112,3 +113,30 @@ def test_refuses_a_column_of_scores(choose):
 def test_best_f1_refuses_scores_of_other_rows():
     with pytest.raises(InvalidInput, match="scores must have one entry for each of the 3 rows; got 2"):
         best_f1(torch.zeros(2), weights.uniform(torch.tensor([1, 0, 0]), prior=0.5))
+
+
+def test_target_precision_equals_the_search_over_all_thresholds():
+    rng = np.random.default_rng(0)
+    for seed in range(30):
+        scores = torch.from_numpy(rng.integers(0, 12, 40).astype(float))
+        labels = torch.from_numpy((rng.random(40) < 0.1 + 0.05 * scores.numpy()).astype(np.int8))
+        labels[0], labels[1] = 1, 0
+        w = weights.uniform(labels, prior=0.9)
+        target = float(rng.uniform(0.2, 0.9))
+        found = []
+        for threshold in sorted(set(scores.tolist())):
+            called = scores >= threshold
+            hits, mass = float(w.positive[called].sum()), float(w.background[called].sum())
+            if hits >= target * mass - 1e-12 and hits >= 0.09:
+                found.append(threshold)
+        if found:
+            assert target_precision(scores, w, target) == min(found), seed
+        else:
+            with pytest.raises(InvalidInput, match="no threshold has an estimated precision"):
+                target_precision(scores, w, target)
+
+
+@pytest.mark.parametrize("target", [0.0, 1.5])
+def test_a_precision_is_a_share(target):
+    with pytest.raises(InvalidInput, match="target precision must lie in"):
+        target_precision(torch.zeros(2), weights.uniform(torch.tensor([1, 0]), prior=0.5), target)

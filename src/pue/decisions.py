@@ -61,15 +61,32 @@ def best_f1(scores: Tensor, weights: RowWeights) -> float:
     >>> best_f1(torch.tensor([3.0, 2.0, 2.5, 0.0, -1.0, -2.0]), uniform(labels, prior=0.5))
     2.0
     """
-    require_vector("scores", scores, len(weights.positive))
-    _require_scores(scores)
-    ordered, order = scores.double().sort(descending=True)
-    hits = weights.positive[order].double().cumsum(0)
-    called = weights.background[order].double().cumsum(0)
+    ordered, hits, called, choice = _by_score(scores, weights)
     f1 = 2 * hits / (hits[-1] + called)
-    # A threshold takes all rows of the same score: only the last of a run of ties is a real choice.
-    last_of_ties = torch.cat([ordered[1:] != ordered[:-1], torch.ones(1, dtype=torch.bool)])
-    return float(ordered[torch.where(last_of_ties, f1, -torch.inf).argmax()])
+    return float(ordered[torch.where(choice, f1, -torch.inf).argmax()])
+
+
+def target_precision(scores: Tensor, weights: RowWeights, precision: float) -> float:
+    """The lowest threshold whose precision, as estimated from PU data, Σ w⁺1{g ≥ t} / Σ b 1{g ≥ t}, reaches the target.
+
+    Below a tenth of Σ w⁺ the estimate rests on too few rows: such thresholds are not considered.
+
+    >>> from pue.weights import uniform
+    >>> labels = torch.tensor([1, 1, 0, 0, 0, 0])
+    >>> target_precision(torch.tensor([3.0, 2.0, 2.5, 0.0, -1.0, -2.0]), uniform(labels, prior=0.5), 0.9)
+    2.0
+    """
+    if not 0 < precision <= 1:
+        raise InvalidInput(f"the target precision must lie in (0, 1]; got {precision}.")
+    ordered, hits, called, choice = _by_score(scores, weights)
+    reached = choice & (hits >= precision * called - 1e-12) & (hits >= 0.1 * hits[-1])
+    if not bool(reached.any()):
+        best = float((hits / called.clamp(min=1e-300))[choice & (hits >= 0.1 * hits[-1])].max())
+        raise InvalidInput(
+            f"no threshold has an estimated precision of {precision:g}; the highest is {best:.2f}. Lower the target, "
+            "or take the best rows by a budget."
+        )
+    return float(ordered[torch.nonzero(reached)[-1, 0]])
 
 
 def most_informative(scores: Tensor, *, neighbors: int = 3, candidates: int = 1000) -> float:
@@ -105,6 +122,18 @@ def most_informative(scores: Tensor, *, neighbors: int = 3, candidates: int = 10
     ignorance = crowding + sides
     best = torch.nonzero(ignorance == ignorance.min())[:, 0]
     return float(grid[best[len(best) // 2]])  # every cut of an empty stretch is as good: take one inside it
+
+
+def _by_score(scores: Tensor, weights: RowWeights) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Scores from the highest, the mass of positives and of the population down to each, and which are real choices: a
+    threshold takes all rows of the same score, so only the last of a run of ties is one."""
+    require_vector("scores", scores, len(weights.positive))
+    _require_scores(scores)
+    ordered, order = scores.double().sort(descending=True)
+    hits = weights.positive[order].double().cumsum(0)
+    called = weights.background[order].double().cumsum(0)
+    last_of_ties = torch.cat([ordered[1:] != ordered[:-1], torch.ones(1, dtype=torch.bool)])
+    return ordered, hits, called, last_of_ties
 
 
 def _crowd(ordered: Tensor, at: Tensor, first: Tensor, last: Tensor, k: int) -> Tensor:

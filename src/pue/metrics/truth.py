@@ -83,3 +83,20 @@ def ap_hard(precision: float, recall: float, prior: float) -> float:
     0.7742
     """
     return precision * recall + (1 - recall) * prior
+
+
+def calibration_error(y: Tensor, probabilities: Tensor, *, bins: int = 15) -> float:
+    """Expected calibration error against true classes: Σ share of the bin · |mean probability − share of positives|.
+
+    Bins hold equally many rows, so that none is empty however the probabilities lie.
+
+    >>> calibration_error(torch.tensor([1, 0, 1, 1]), torch.tensor([0.5, 0.5, 1.0, 1.0]), bins=2)
+    0.0
+    """
+    require_vector("y", y)
+    require_vector("probabilities", probabilities, len(y))
+    if not 1 <= bins <= len(y):
+        raise InvalidInput(f"bins must lie between 1 and the number of rows, {len(y)}; got {bins}.")
+    ordered, order = probabilities.double().sort(stable=True)
+    gap = ordered - (y[order] == 1).double()
+    return float(sum(part.sum().abs() for part in gap.tensor_split(bins)) / len(y))

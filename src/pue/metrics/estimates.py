@@ -1,0 +1,259 @@
+"""Metrics without negatives: from labeled positives, a sample of everything, and the share of positives π.
+
+With TPR from the labeled rows, each weighted by its inverse propensity, and F = P(called positive) from the sample,
+
+    precision = π TPR / F,   F1 = 2π TPR / (π + F),   accuracy = 1 − π − F + 2π TPR,
+
+and, because a row of the sample is a positive with probability π,
+
+    AUC = (P(g(positive) > g(row)) − π/2) / (1 − π),   AP = Σ (R_k − R_{k−1}) π R_k / F_k.
+
+All of them are **estimates**: they are right as far as the propensities and π are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.stats import norm
+from torch import Tensor
+
+from pue.data import Scenario, as_labels, require_vector
+from pue.decisions import ZERO
+from pue.errors import InvalidInput
+from pue.sensitivity import worst_case
+from pue.weights import RowWeights, normalized_inverse_propensity, uniform
+
+Array = NDArray[np.float64]
+
+NAMES = ("accuracy", "precision", "recall", "f1", "auc", "ap", "flagged")
+DRAWS = 300
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and the interval in which it lies with the stated probability."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{100 * self.value:5.1f} %  [{100 * self.low:.1f}, {100 * self.high:.1f}]"
+
+
+@dataclass(frozen=True)
+class EstimatedMetrics:
+    """Metrics as estimated from PU data; each with an interval."""
+
+    accuracy: Estimate
+    precision: Estimate
+    recall: Estimate
+    f1: Estimate
+    auc: Estimate
+    ap: Estimate
+    flagged: Estimate
+    """Share of the population that is called positive."""
+    prior: float
+    n_labeled: int
+    effective_labeled: float
+    """How many equally weighted labeled rows these are worth."""
+    n_population: int
+    level: float
+    assumption: str
+    """What has to hold: "labels are a random sample of the positives" or "the propensities are right"."""
+    trivial: str | None = None
+    """Set where the predictor does not tell rows apart: "calls every row positive", …"""
+    bounds: dict[float, dict[str, tuple[float, float]]] = field(default_factory=dict)
+    """Γ → recall, precision, F1 and accuracy if every propensity may be wrong by a factor up to Γ."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self))
+
+
+def estimate_metrics(
+    scores: Any,
+    labels: Any,
+    *,
+    prior: float,
+    propensity: Any = None,
+    scenario: str | Scenario = Scenario.SINGLE_SAMPLE,
+    threshold: float = ZERO,
+    sample_weight: Any = None,
+    prior_interval: tuple[float, float] | None = None,
+    gammas: tuple[float, ...] = (),
+    level: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> EstimatedMetrics:
+    """Metrics of `scores` for rows the model was not trained on, from their PU labels (1, 0, −1) alone.
+
+    `propensity` is e(x) of the labeled rows, in order, up to a common factor; None: labels are a random sample of the
+    positives (SCAR). Rows labeled −1 belong to the population of a single sample and are otherwise not used. Intervals
+    are percentiles over resampled rows (`draws` times; 0: none), and over priors if `prior_interval`, the 95 % interval
+    of π, is given. `gammas`: also the worst case over propensities that are wrong by such a factor.
+
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(4000) < 0.5
+    >>> scores, s = rng.normal(size=4000) + 2 * y - 1, y & (rng.random(4000) < 0.3)
+    >>> found = estimate_metrics(scores, s, prior=0.5)
+    >>> bool(abs(found.accuracy.value - np.mean((scores >= 0) == y)) < 0.03)
+    True
+    """
+    g = torch.as_tensor(np.asarray(scores, dtype=np.float64))
+    s = as_labels(np.asarray(labels))
+    require_vector("scores", g, len(s))
+    if not bool(torch.isfinite(g).all()):
+        raise InvalidInput("scores hold NaN or infinity. Check the model and its inputs.")
+    if not 0 < level < 1 or draws < 0:
+        raise InvalidInput(f"level must lie in (0, 1) and draws must not be negative; got {level} and {draws}.")
+    scenario = Scenario.parse(scenario)
+    mass = None if sample_weight is None else torch.as_tensor(np.asarray(sample_weight, dtype=np.float64))
+    e = None if propensity is None else torch.as_tensor(np.asarray(propensity, dtype=np.float64))
+    weights = pu_row_weights(s, prior, e, scenario, mass)
+    sample = _Sample.of(g, weights, threshold)
+    point = sample.figures(prior)
+    low, high = point, point
+    if draws:
+        rng = np.random.default_rng(seed)
+        priors = _prior_draws(prior, prior_interval, draws, rng)
+        drawn = np.array([sample.figures(pi, rng.poisson(1.0, len(g)).astype(np.float64)) for pi in priors])
+        low, high = _interval(drawn, level)
+        low, high = np.minimum(low, point), np.maximum(high, point)
+    chosen = s == 1
+    worth = weights.positive[chosen]
+    return EstimatedMetrics(
+        **{name: Estimate(*map(float, row)) for name, *row in zip(NAMES, point, low, high, strict=True)},
+        prior=prior,
+        n_labeled=int(chosen.sum()),
+        effective_labeled=float(worth.sum() ** 2 / worth.square().sum()),
+        n_population=int((weights.background > 0).sum()),
+        level=level,
+        assumption="labels are a random sample of the positives" if e is None else "the propensities are right",
+        trivial=describe_trivial(g, float(point[6])),
+        bounds={gamma: dict(_worst(g[chosen] >= threshold, worth, prior, point[6], gamma)) for gamma in gammas},
+    )
+
+
+def pu_row_weights(
+    labels: Tensor, prior: float, propensity: Tensor | None, scenario: Scenario, sample_weight: Tensor | None = None
+) -> RowWeights:
+    """PUe's weights, or those of SCAR where there are no propensities. A small sample may by chance hold more labeled
+    rows than π allows; then they count as all its positives."""
+    given = {"scenario": scenario, "sample_weight": sample_weight}
+    if scenario is Scenario.SINGLE_SAMPLE:
+        mass = torch.ones(len(labels), dtype=torch.float64) if sample_weight is None else sample_weight
+        prior = max(prior, float(mass[labels == 1].sum() / mass.sum()))
+    if propensity is None:
+        return uniform(labels, prior=prior, **given)  # type: ignore[arg-type]
+    return normalized_inverse_propensity(labels, propensity, prior=prior, **given)  # type: ignore[arg-type]
+
+
+def describe_trivial(scores: Tensor, flagged: float) -> str | None:
+    """In words, if a predictor does not tell rows apart."""
+    if len(scores) and bool((scores == scores[0]).all()):
+        return "gives every row the same score"
+    if flagged >= 1 - 1e-12:
+        return "calls every row positive"
+    return "calls no row positive" if flagged <= 1e-12 else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """Rows by score, so that each resampling costs two sums over them and no sort."""
+
+    place: NDArray[np.int64]
+    """Which of the distinct scores, in ascending order, a row has."""
+    n_places: int
+    positive: Array
+    background: Array
+    first_called: int
+    """The lowest place that is called positive."""
+
+    @classmethod
+    def of(cls, scores: Tensor, weights: RowWeights, threshold: float) -> _Sample:
+        values, place = np.unique(scores.numpy(), return_inverse=True)
+        return cls(
+            place,
+            len(values),
+            weights.positive.numpy(),
+            weights.background.clamp(min=0).numpy(),
+            int(np.searchsorted(values, threshold)),
+        )
+
+    def figures(self, prior: float, times: Array | None = None) -> Array:
+        """All metrics, in the order of NAMES, each row counted so many `times`."""
+        positive, background = (self._shares(weight, times) for weight in (self.positive, self.background))
+        recall = float(positive[self.first_called :].sum())
+        flagged = float(background[self.first_called :].sum())
+        below = background.cumsum() - background / 2
+        auc = (float(positive @ below) - prior / 2) / (1 - prior)
+        recalls, flags = positive[::-1].cumsum(), background[::-1].cumsum()
+        precisions = np.clip(prior * recalls / np.maximum(flags, 1e-300), 0, 1)
+        ap = float(positive[::-1] @ precisions)
+        precision = prior * recall / flagged if flagged else 0.0
+        accuracy = 1 - prior - flagged + 2 * prior * recall
+        f1 = 2 * prior * recall / (prior + flagged)
+        figures = np.array([accuracy, precision, recall, f1, auc, ap, flagged])
+        return np.asarray(np.clip(figures, 0, 1), dtype=np.float64)
+
+    def _shares(self, weight: Array, times: Array | None) -> Array:
+        """The share of the weight at each place."""
+        mass = np.bincount(self.place, weights=weight if times is None else weight * times, minlength=self.n_places)
+        return np.asarray(mass / max(mass.sum(), 1e-300), dtype=np.float64)
+
+
+def _prior_draws(prior: float, interval: tuple[float, float] | None, draws: int, rng: np.random.Generator) -> Array:
+    if interval is None:
+        return np.full(draws, prior)
+    low, high = interval
+    if not 0 <= low <= prior <= high <= 1:
+        raise InvalidInput(f"prior_interval must hold the prior, {prior}, between its ends; got {interval}.")
+    # Two half normals: an interval need not lie evenly around its estimate.
+    step = rng.normal(size=draws) / norm.ppf(0.975)
+    drawn = prior + np.where(step < 0, prior - low, high - prior) * step
+    return np.asarray(np.clip(drawn, 1e-6, 1 - 1e-6), dtype=np.float64)
+
+
+def _interval(drawn: Array, level: float) -> tuple[Array, Array]:
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return low, high
+
+
+def _worst(
+    called: Tensor, weight: Tensor, prior: float, flagged: float, gamma: float
+) -> Iterator[tuple[str, tuple[float, float]]]:
+    """The ranges of the recall, exact, and of what follows from it."""
+    kept = weight > 0
+    low, high = worst_case(called[kept].double(), weight[kept].min() / weight[kept], gamma)
+    recalls = np.array([low, high])
+    yield "recall", (low, high)
+    for name, values in (
+        ("precision", prior * recalls / flagged if flagged else np.zeros(2)),
+        ("f1", 2 * prior * recalls / (prior + flagged)),
+        ("accuracy", 1 - prior - flagged + 2 * prior * recalls),
+    ):
+        lowest, highest = np.clip(values, 0, 1).tolist()
+        yield name, (lowest, highest)
+
+
+def _lines(m: EstimatedMetrics) -> Iterator[str]:
+    if m.trivial:
+        yield f"This predictor {m.trivial}: the numbers below say nothing about it."
+    yield (
+        f"Estimated without negatives from {m.n_labeled} labeled rows (worth {m.effective_labeled:.0f}) among "
+        f"{m.n_population} at prior {m.prior:.3g}, if {m.assumption}; {m.level:.0%} intervals:"
+    )
+    for name in NAMES:
+        yield f"  {name:9} {getattr(m, name)}"
+    for gamma, ranges in m.bounds.items():
+        low, high = ranges["recall"]
+        yield f"  recall if propensities are wrong by up to {gamma:g}: {100 * low:.1f} to {100 * high:.1f} %"
