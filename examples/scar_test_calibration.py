@@ -5,7 +5,7 @@
 False alarms: SCAR data sets of eight kinds (overlapping and separated Gaussians, mixtures, discrete tables, digits;
 both scenarios; 60 to 400 labels), and MNIST. Power: MNIST with the paper's mix of labels. Each repetition appends a
 line to `--out`; those that are there already are skipped, so a run can be stopped and continued. `plain` is the same
-idea without the three changes that `pue.scar_test` explains.
+idea without the three changes that `pue.scar` explains.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pue.data import PUData, Scenario, as_matrix, population_rows
 from pue.datasets import digits, mnist
 from pue.datasets.labeled import LabeledSplit
 from pue.labeling import class_mix, scar
-from pue.scar_test import scar_test
+from pue.scar import scar_test
 
 SINGLE, CASE_CONTROL = Scenario.SINGLE_SAMPLE, Scenario.CASE_CONTROL
 PAPER = {0: 0.65, 2: 0.15, 4: 0.10, 6: 0.07, 8: 0.03}

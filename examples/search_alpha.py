@@ -23,7 +23,7 @@ from pue import PUClassifier, evaluate
 from pue.datasets import digits
 from pue.labeling import class_mix
 from pue.propensity.network import Network
-from pue.search import search
+from pue.trials import search
 
 if TYPE_CHECKING:
     import optuna

@@ -217,7 +217,7 @@ MUTANTS = [
            "the implied AUC over the positives", "test_criteria.py"),
     Mutant("training/loop.py", "if validation > self.best_validation", "if validation < self.best_validation",
            "the worst epoch is kept", "test_training.py"),
-    Mutant("search.py", "seed=derive(exam.seed, done) % 2**32", "seed=exam.seed",
+    Mutant("trials.py", "seed=derive(exam.seed, done) % 2**32", "seed=exam.seed",
            "every trial proposes the same", "test_search.py"),
 ]  # fmt: skip
 

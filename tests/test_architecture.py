@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +17,7 @@ SOURCE = Path(pue.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 
 LAYERS = [
-    {"errors", "data", "randomness"},
+    {"errors", "data", "randomness", "threads"},
     {
         "losses",
         "weights",
@@ -27,13 +29,15 @@ LAYERS = [
         "folds",
         "criteria",
         "patches",
+        "probabilities",
         "reduction",
         "sensitivity",
     },
     {"backbones", "training", "conversion"},
-    {"priors", "propensity", "labeling", "scar_test"},
-    {"methods", "estimators", "diagnostics", "search", "sweep"},
-    {"datasets"},
+    {"priors", "propensity", "labeling", "scar"},
+    {"methods", "estimation", "estimators", "persistence", "wrapper", "crossval", "diagnostics", "trials", "sweep"},
+    {"datasets", "tables"},
+    {"model"},
     {"demo", "experiments"},
     {"report"},
     {"cli"},
@@ -147,9 +151,33 @@ def test_all_is_sorted_and_every_name_can_be_imported(path):
 def test_all_names_exactly_what_the_package_imports():
     tree = ast.parse((SOURCE / "__init__.py").read_text())
     imported = {
-        alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
+        alias.asname or alias.name
+        for block in tree.body
+        if isinstance(block, ast.If)  # TYPE_CHECKING
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
     }
-    assert {name for name in imported if not name.startswith("_")} == set(pue.__all__)
+    assert imported == set(pue.__all__)
+
+
+def test_every_public_name_comes_from_where_type_checkers_think():
+    tree = ast.parse((SOURCE / "__init__.py").read_text())
+    for block in tree.body:
+        for node in block.body if isinstance(block, ast.If) else []:
+            assert isinstance(node, ast.ImportFrom)
+            for alias in node.names:
+                assert getattr(pue, alias.name) is getattr(importlib.import_module(str(node.module)), alias.name)
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="has no attribute 'PUClasifier'"):
+        pue.PUClasifier  # noqa: B018
+
+
+def test_importing_the_package_imports_nothing_slow():
+    code = "import sys, pue; print([m for m in ('torch', 'sklearn', 'pandas', 'skops') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 # ---------------------------------------------------------------------------------------- what is absent

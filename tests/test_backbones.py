@@ -24,6 +24,7 @@ SPECS = {
     "mlp": InputSpec((784,)),
     "resnet50": InputSpec((3, 64, 64)),
     "resnet50_imagenet": InputSpec((1, 32, 32)),
+    "small_cnn": InputSpec((1, 28, 28)),
     "tabular": InputSpec((10,)),
 }
 

@@ -16,7 +16,7 @@ from pue.diagnostics import Diagnosis
 from pue.diagnostics import diagnose as diagnose_anything
 from pue.errors import InvalidInput, UnknownName
 from pue.propensity import Constant, Logistic, process
-from pue.scar_test import scar_test
+from pue.scar import scar_test
 from pue.sensitivity import worst_case
 from pue.theory import weighting_gap_bound
 

@@ -18,7 +18,7 @@ from pue import PUData, Scenario
 from pue.errors import InvalidInput
 from pue.folds import row_hash
 from pue.labeling import feature_sar, scar
-from pue.scar_test import N_BLOCKS, artificial_excess, excess, p_value, scar_test
+from pue.scar import N_BLOCKS, artificial_excess, excess, p_value, scar_test
 
 both = pytest.mark.parametrize("scenario", list(Scenario))
 

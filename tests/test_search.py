@@ -16,14 +16,14 @@ import torch
 from optuna.trial import TrialState
 from scipy import sparse
 
-import pue.search
+import pue.trials
 from pue import PUClassifier
 from pue.criteria import CRITERIA
 from pue.data import PUData, Scenario
 from pue.errors import CheckpointMismatch, InvalidInput, TrainingDiverged, UnknownName
 from pue.methods import pu_weights
 from pue.propensity import Logistic, process
-from pue.search import SearchResult, search
+from pue.trials import SearchResult, search
 from pue.training.split import restrict, split_rows
 
 PRIOR = 0.4
@@ -341,7 +341,7 @@ def test_it_reports_a_line_a_trial_to_standard_error_if_asked_to(
 
 def test_optuna_is_not_loaded_before_a_search() -> None:
     # It takes half a second, and whoever imports the library would wait for it.
-    tree = ast.parse(Path(pue.__file__).with_name("search.py").read_text())
+    tree = ast.parse(Path(pue.__file__).with_name("trials.py").read_text())
     loaded = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     assert len(loaded) > 10
     assert [ast.unparse(node) for node in loaded if "optuna" in ast.unparse(node)] == []

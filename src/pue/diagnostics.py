@@ -34,7 +34,7 @@ from pue.propensity import (
 )
 from pue.propensity.logistic import labeled_probability
 from pue.randomness import derive
-from pue.scar_test import FEWEST_LABELED, FEWEST_UNLABELED, ScarTest, scar_test
+from pue.scar import FEWEST_LABELED, FEWEST_UNLABELED, ScarTest, scar_test
 from pue.sensitivity import worst_case
 from pue.theory import common_pu_bound, ipw_bound, normalization_bound, weighting_gap_bound
 
@@ -119,7 +119,7 @@ def diagnose(
     X: Any,
     s: Any,
     *,
-    prior: float | str = "estimate",
+    prior: float | str | PriorEstimate = "estimate",
     scenario: str = "single_sample",
     propensity: str | PropensityEstimator | None = "auto",
     names: Sequence[str] | None = None,
@@ -130,7 +130,7 @@ def diagnose(
 ) -> Diagnosis:
     """Look at features `X` and PU labels `s` (1 labeled, 0 unlabeled) before learning from them.
 
-    `prior` is a number, "estimate", or a name in `PRIORS`. Prefer a number: an estimate that assumes SCAR hides the
+    `prior` is a number, "estimate", a name in `PRIORS`, or an estimate there is already. Prefer a number: an estimate that assumes SCAR hides the
     bias from the test. `propensity` is a name in `PROPENSITIES`, an estimator, or None (no weights).
 
     >>> rng = np.random.default_rng(0)
@@ -174,7 +174,9 @@ def _names(X: Any, names: Sequence[str] | None) -> Sequence[str] | None:
     return names
 
 
-def _prior(data: PUData, prior: float | str, seed: int) -> PriorEstimate:
+def _prior(data: PUData, prior: float | str | PriorEstimate, seed: int) -> PriorEstimate:
+    if isinstance(prior, PriorEstimate):
+        return prior
     if isinstance(prior, str):
         return estimate_prior(data, seed=seed) if prior == "estimate" else estimate_prior(data, prior, seed=seed)
     value = float(prior)

@@ -5,7 +5,6 @@ X, s ─► PUData ─► prior π ─► propensity ê ─► weights ─► ne
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -13,37 +12,28 @@ from typing import Any, Literal, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from pue.backbones import InputSpec, build
-from pue.conversion import as_device, as_features, as_label_array, as_propensity, as_pu_data, input_spec, to_numpy
-from pue.data import Features, PUData, Scenario, labeled_share, require_prior, select
-from pue.decisions import decide
-from pue.errors import InvalidInput, PueWarning, UnknownName
-from pue.losses import LOSSES, Loss, zero_one
-from pue.methods import Method, Task, find_method, pu_weights
-from pue.priors import BIASED_SAFE, FEWEST, PRIORS, PriorEstimate, elkan_noto, estimate_prior
+from pue.conversion import as_device, input_spec
+from pue.data import Features, PUData
+from pue.errors import InvalidInput, UnknownName
+from pue.estimation import PUEstimator
+from pue.losses import LOSSES, Loss
+from pue.methods import Method, Task, find_method
 from pue.propensity import (
     PropensityEstimator,
-    PropensityModel,
-    PropensityReport,
     examine,
     find_propensity,
     negatives_for_positives,
     process,
 )
 from pue.randomness import derive
-from pue.risks import upu
 from pue.training import Augmentation, Batching, Checkpointing, Training, score
 
-WIDE = 0.15
-"""An interval of the prior wider than this is warned about: so large a share of the rows changes class inside it."""
 
-
-class PUClassifier(ClassifierMixin, BaseEstimator):
+class PUClassifier(PUEstimator):
     """A binary classifier from labeled positives and unlabeled rows, corrected for biased labeling.
 
     Parameters
@@ -64,7 +54,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
     loss : None, str or callable
         A name in `pue.LOSSES`, or ℓ(margin); None: the method's own.
     epochs : int or "auto"
-        "auto": about 1,000 steps, but at least 20 and at most 500 epochs.
+        "auto": about 1,000 steps, but at least 20 and at most 500 epochs; on more than 250,000 rows, 20,000 steps.
     batch_size, batching, labeled_per_batch, labeled_rows
         See `pue.training.Batching`. Data that fit into one batch are used whole, in order.
     optimizer, lr, weight_decay, schedule, ema, validation, criterion, patience, keep
@@ -95,6 +85,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
     propensity_ : array or None, the clipped propensities of the labeled rows, in order.
     propensity_report_ : PropensityReport or None.
     network_ : nn.Module, the trained network.
+    input_spec_ : InputSpec, what the network was built for.
     threshold_ : float, subtracted from the network's scores: they decide at zero.
     history_ : list of EpochRecord, all stages of the method.
 
@@ -178,8 +169,6 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = True
         tags.input_tags.three_d_array = True
         return tags
 
@@ -201,14 +190,11 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
             checkpointing = Checkpointing(Path(self.checkpoint_dir), self.checkpoint_every)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.prior_ = self._prior(data, seed)
-        self._propensity_model: PropensityModel | None = None
-        self.propensity_: NDArray[np.float64] | None = None
-        self.propensity_report_: PropensityReport | None = None
         e = self._propensity(data, None if known is None else known[data.labeled], seed)
         negative_e = None
         if getattr(method, "uses_negatives", False):
             negative_e = self._negative_propensity(data, known, seed)
-        spec = input_spec(data, self.dtype, device)
+        spec = self.input_spec_ = input_spec(data, self.dtype, device)
         task = Task(
             data=data,
             prior=self.prior_,
@@ -227,17 +213,8 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = np.array([0, 1])
         return self
 
-    def decision_function(self, X: Any) -> NDArray[np.floating[Any]]:
-        """Scores g(x); positive where the row is called positive."""
-        check_is_fitted(self)
-        x = self._features(X, reset=False)
-        scores: NDArray[np.floating[Any]] = (score(self.network_, x) - self.threshold_).numpy()
-        return scores
-
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """1 where the score is at least zero, else 0."""
-        labels: NDArray[np.int64] = decide(torch.from_numpy(self.decision_function(X))).numpy()
-        return labels
+    def _scores(self, x: Features) -> Tensor:
+        return score(self.network_, x) - self.threshold_
 
     def predict_proba(self, X: Any) -> NDArray[np.floating[Any]]:
         """Columns P(negative), P(positive): the sigmoid of the score.
@@ -247,97 +224,6 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         """
         positive = torch.sigmoid(torch.from_numpy(self.decision_function(X))).numpy()
         return np.column_stack([1 - positive, positive])
-
-    def score(self, X: Any, y: Any, *, propensity: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy as estimated from PU labels: one minus the unbiased PU risk of the 0-1 loss.
-
-        Higher is better, and it means the same in `GridSearchCV`, where true classes are unknown. It can leave [0, 1]
-        on small samples. Labeled rows are weighted by `propensity` where given, else by the fitted propensity model,
-        else alike. If you do have the true classes, use `sklearn.metrics.accuracy_score(truth, clf.predict(X))`.
-        """
-        check_is_fitted(self)
-        data, given = self._read(X, y, propensity, sample_weight, reset=False)
-        known = None if given is None else given[data.labeled]
-        if known is None and self._propensity_model is not None:
-            known, _ = process(self._propensity_model(select(data.x, data.labeled)), floor=self.propensity_floor)
-        prior = self.prior_
-        if data.scenario is Scenario.SINGLE_SAMPLE:  # a small fold may by chance hold more labeled rows than π allows
-            prior = max(prior, labeled_share(data.labels, data.sample_weight))
-        weights = pu_weights(data, prior, known)
-        return 1.0 - float(upu(zero_one)(score(self.network_, data.x).double() - self.threshold_, weights))
-
-    def _read(
-        self, X: Any, y: Any, propensity: Any, sample_weight: Any, negative_propensity: Any = None, *, reset: bool
-    ) -> tuple[PUData, Tensor | None]:
-        """Everything that came in, checked; the second value are known propensities of rows (NaN where unknown)."""
-        x = self._features(X, reset=reset)
-        labels = as_label_array(y, x.shape[0])
-        known = None
-        if propensity is not None:
-            if self.propensity not in (None, "known"):
-                raise InvalidInput(
-                    f"propensity={self.propensity!r} estimates propensities, but known ones were passed too. Use "
-                    'propensity="known" or do not pass them.'
-                )
-            known = as_propensity(propensity, labels)
-        if negative_propensity is not None:
-            if known is None:
-                raise InvalidInput("negative_propensity goes with propensity: pass both.")
-            known = torch.where(torch.from_numpy(labels == -1), as_propensity(negative_propensity, -labels), known)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
-        return as_pu_data(x, labels, self.scenario, sample_weight, known)
-
-    def _features(self, X: Any, *, reset: bool) -> Features:
-        checked = validate_data(
-            self, to_numpy(X), reset=reset, accept_sparse="csr", allow_nd=True, ensure_all_finite=False, dtype="numeric"
-        )
-        return as_features(checked, getattr(self, "feature_names_in_", None))
-
-    def _prior(self, data: PUData, seed: int) -> float:
-        self.prior_estimate_: PriorEstimate | None = None
-        if isinstance(self.prior, str):
-            if self.prior != "estimate" and self.prior not in PRIORS:
-                raise UnknownName("prior", self.prior, ["estimate", *PRIORS])
-            if self.prior == "estimate" and min(data.n_labeled, int(data.unlabeled.sum())) < FEWEST:
-                return elkan_noto(data)  # which warns where it cannot hold rows out; an interval would mean nothing
-            method = BIASED_SAFE if self.prior == "estimate" else self.prior
-            found = estimate_prior(data, method, seed=derive(seed, 2))
-            self.prior_estimate_ = found
-            if found.high - found.low > WIDE:
-                warnings.warn(
-                    f"the estimated prior may lie anywhere between {found.low:.2f} and {found.high:.2f}; between the "
-                    f"two about {found.high - found.low:.0%} of the rows change their class. Pass the prior if you "
-                    "know it, and look at pue.prior_sweep(classifier, X, y).",
-                    PueWarning,
-                    stacklevel=3,
-                )
-            return found.value
-        prior = float(self.prior)
-        require_prior(prior, data.labels, data.scenario, data.sample_weight)
-        return prior
-
-    def _propensity(self, data: PUData, known: Tensor | None, seed: int) -> Tensor | None:
-        if known is not None:
-            mass = None if data.sample_weight is None else data.sample_weight[data.labeled]
-            e, report = process(
-                known, floor=self.propensity_floor, trim=self.propensity_trim, mass=mass, source="known"
-            )
-        elif self.propensity is None:
-            return None
-        elif self.propensity == "known":
-            raise InvalidInput('propensity="known" needs the values: fit(X, y, propensity=e).')
-        else:
-            estimator = find_propensity(self.propensity)
-            model = estimator.fit(data, prior=self.prior_, seed=derive(seed, 1))
-            self._propensity_model = model
-            e, report = examine(
-                model, data, estimator=estimator, floor=self.propensity_floor, trim=self.propensity_trim
-            )
-        if report.alarm and known is None:
-            warnings.warn(report.alarm, PueWarning, stacklevel=3)
-        self.propensity_, self.propensity_report_ = e.numpy(), report
-        return e
 
     def _negative_propensity(self, data: PUData, known: Tensor | None, seed: int) -> Tensor | None:
         """ê of the rows labeled negative: the same estimator, negatives for positives."""
@@ -365,7 +251,8 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         return self.loss
 
     def _training(self, n_rows: int) -> Training:
-        automatic = min(500, max(20, -(-1000 * self.batch_size // n_rows)))
+        enough = -(-1000 * self.batch_size // n_rows)
+        automatic = min(500, max(enough, min(20, 20 * enough)))
         return Training(
             epochs=automatic if self.epochs == "auto" else self.epochs,
             batching=Batching(self.batch_size, self.batching, self.labeled_per_batch, self.labeled_rows),

@@ -81,12 +81,13 @@ def calibrate(scores: Tensor, weights: RowWeights, method: str = "platt") -> Cal
 def platt(scores: Tensor, weights: RowWeights, *, steps: int = 100) -> Sigmoid:
     """Newton's method on the convex PU likelihood, with a ridge that counts as one row in a thousand."""
     scores = scores.double()
-    center, spread = scores.mean(), scores.std(correction=0)
+    positive, background = weights.positive.double(), weights.background.double().clamp(min=0)
+    center = background @ scores / background.sum()
+    spread = (background @ (scores - center) ** 2 / background.sum()).sqrt()
     if not spread > 0:
         prior = weights.positive.sum().clamp(1e-6, 1 - 1e-6)
         return Sigmoid(0.0, float(torch.logit(prior)))
     z = torch.stack([(scores - center) / spread, torch.ones_like(scores)], dim=1)
-    positive, background = weights.positive.double(), weights.background.double().clamp(min=0)
     pull, ridge = positive @ z, torch.tensor([1e-3, 1e-6], dtype=torch.float64)
 
     def risk(beta: Tensor) -> Tensor:
@@ -111,8 +112,7 @@ def platt(scores: Tensor, weights: RowWeights, *, steps: int = 100) -> Sigmoid:
 def isotonic(scores: Tensor, weights: RowWeights, *, steps: int = STEPS) -> Monotone:
     """π p(g | positive) / p(g) in steps of equally many rows of the population, made monotone, joined by lines."""
     g, positive, background = (v.double().numpy() for v in (scores, weights.positive, weights.background.clamp(min=0)))
-    ordered = np.sort(g[background > 0])
-    edges = np.unique(np.quantile(ordered, np.linspace(0, 1, min(steps, len(ordered)) + 1)[1:-1]))
+    edges = _quantiles(g, background, steps)
     place = np.searchsorted(edges, g, side="right")
     n = len(edges) + 1
     mass, hits = (np.bincount(place, weights=w, minlength=n) for w in (background, positive))
@@ -121,6 +121,15 @@ def isotonic(scores: Tensor, weights: RowWeights, *, steps: int = STEPS) -> Mono
     center, share = (np.asarray(sums[full] / mass[full], dtype=np.float64) for sums in (moment, hits))
     fitted = IsotonicRegression(y_min=0, y_max=1).fit(center, share, sample_weight=mass[full])
     return Monotone(center, np.asarray(fitted.predict(center), dtype=np.float64))
+
+
+def _quantiles(values: NDArray[np.float64], mass: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
+    """Values that cut the mass into so many equal parts: the lowest of each part but the first, none twice."""
+    order = np.argsort(values, kind="stable")
+    values, below = values[order], mass[order].cumsum() - mass[order]
+    cuts = np.searchsorted(below, mass.sum() * np.arange(1, steps) / steps * (1 - 1e-12))
+    found: NDArray[np.float64] = np.unique(values[np.minimum(cuts, len(values) - 1)])
+    return found
 
 
 CALIBRATIONS: dict[str, Callable[[Tensor, RowWeights], Calibrator]] = {"isotonic": isotonic, "platt": platt}

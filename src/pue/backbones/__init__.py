@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from pue.backbones.cnn13 import cnn13
-from pue.backbones.fast_cnn import fast_cnn
+from pue.backbones.fast_cnn import fast_cnn, small_cnn
 from pue.backbones.imagenet import cnn13_imagenet, resnet50_imagenet
 from pue.backbones.inputs import InputSpec
 from pue.backbones.linear import linear
@@ -35,6 +35,7 @@ BACKBONES: dict[str, Backbone] = {
     "mlp": mlp,
     "resnet50": resnet50,
     "resnet50_imagenet": resnet50_imagenet,
+    "small_cnn": small_cnn,
     "tabular": tabular,
 }
 

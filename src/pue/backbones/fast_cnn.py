@@ -44,3 +44,12 @@ def fast_cnn(spec: InputSpec, *, width: int = 32) -> nn.Module:
             nn.Linear(4 * width, 1),
         )
     )
+
+
+def small_cnn(spec: InputSpec) -> nn.Module:
+    """`fast_cnn` at a quarter of its width, for few or larger images.
+
+    >>> sum(p.numel() for p in small_cnn(InputSpec((1, 64, 64))).parameters())
+    15257
+    """
+    return fast_cnn(spec, width=8)

@@ -1,6 +1,6 @@
 """The command `pue`: parse, call one function, print. A command is a file here and a line in `COMMANDS`.
 
-Commands import what they need when they run. (`pue` itself imports torch, so `--help` still takes its seconds.)
+Commands import what they need when they run, so that `--help` and completion need not wait for torch.
 """
 
 from __future__ import annotations
@@ -13,20 +13,34 @@ import typer
 from rich.console import Console
 
 from pue.cli.bench import bench
+from pue.cli.compare import compare
 from pue.cli.data import data
+from pue.cli.demo import demo
+from pue.cli.diagnose import diagnose
+from pue.cli.evaluate import evaluate
+from pue.cli.fit import fit
+from pue.cli.inspect import inspect
+from pue.cli.predict import predict
 from pue.cli.report import report
 from pue.errors import PueError
 
 COMMANDS: dict[str, Callable[..., Any] | typer.Typer] = {
-    "bench": bench,
-    "data": data,
+    "diagnose": diagnose,
+    "fit": fit,
+    "compare": compare,
+    "predict": predict,
+    "evaluate": evaluate,
     "report": report,
+    "inspect": inspect,
+    "data": data,
+    "bench": bench,
+    "demo": demo,
 }
+"""In the order of the help."""
 
 app = typer.Typer(
     help="Positive-unlabeled learning when the labels are biased.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )

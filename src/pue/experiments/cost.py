@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -35,18 +34,6 @@ class Clock:
             yield clock
         finally:
             clock.wall, clock.cpu = time.perf_counter() - wall, time.process_time() - cpu
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread for everything numerical: runs are parallel, not what they compute, and sums have one order."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @cache

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from pue.estimators import PUClassifier
-from pue.experiments.cost import Clock, CountedBackbone, forget_peak_memory, one_thread, peak_memory, warm_up
+from pue.experiments.cost import Clock, CountedBackbone, forget_peak_memory, peak_memory, warm_up
 from pue.experiments.labels import Hidden, hide, load
 from pue.experiments.propensities import SUMMARY, propensities
 from pue.experiments.spec import SCHEMA, SUPERVISED, Spec
@@ -21,6 +21,7 @@ from pue.experiments.store import Entry, Record, Store
 from pue.experiments.suites import row_name
 from pue.experiments.values import make_method
 from pue.metrics import evaluate
+from pue.threads import one_thread
 from pue.training import EpochRecord
 
 

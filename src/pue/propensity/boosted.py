@@ -45,22 +45,25 @@ class Boosted:
                 "sparse tables."
             )
         matrix, s, mass = as_matrix(data.x), data.labeled.numpy().astype(np.float64), row_mass(data)
+        weighted = data.sample_weight is not None
         odds = data.scenario is Scenario.CASE_CONTROL
         folds = min(self.folds, most_folds(data.x, data.labels))
         if folds < 2:
-            return BoostedModel((Platt(self._grow(matrix, s, mass, seed)),), odds)
+            return BoostedModel((Platt(self._grow(matrix, s, mass if weighted else None, seed)),), odds)
         fold = content_folds(data.x, data.labels, folds, seed=seed)
-        models = [self._calibrated(matrix, s, mass, fold == k, seed) for k in range(folds)]
+        models = [self._calibrated(matrix, s, mass, fold == k, seed, weighted) for k in range(folds)]
         kept = np.empty(data.n_rows)
         for k, model in enumerate(models):
             kept[fold == k] = model(matrix[fold == k])
         return BoostedModel(models, odds, _odds(kept, odds)[data.labeled])
 
-    def _calibrated(self, x: Any, s: Array, mass: Array, held: NDArray[np.bool_], seed: int) -> Platt:
-        trees = self._grow(x[~held], s[~held], mass[~held], seed, (x[held], s[held], mass[held]))
+    def _calibrated(self, x: Any, s: Array, mass: Array, held: NDArray[np.bool_], seed: int, weighted: bool) -> Platt:
+        # Equal weights are no weights: with them scikit-learn's binning sorts each column once for every bin.
+        seen_mass, held_mass = (mass[~held], mass[held]) if weighted else (None, None)
+        trees = self._grow(x[~held], s[~held], seen_mass, seed, (x[held], s[held], held_mass))
         return Platt(trees, *platt(trees.decision_function(x[held]), s[held], mass[held]))
 
-    def _grow(self, x: Any, s: Array, mass: Array, seed: int, held: Sequence[Any] | None = None) -> Any:
+    def _grow(self, x: Any, s: Array, mass: Array | None, seed: int, held: Sequence[Any] | None = None) -> Any:
         trees = HistGradientBoostingClassifier(
             learning_rate=self.learning_rate,
             max_iter=self.iterations,

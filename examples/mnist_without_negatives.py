@@ -1,0 +1,104 @@
+"""How good are estimates without negatives? MNIST with the paper's biased labels, nnPUe, against the true test classes.
+
+    python examples/mnist_without_negatives.py --data DATA --seeds 6 --out without_negatives.jsonl
+
+Scores of the training rows are out of fold (three folds); metrics, intervals and probabilities are estimated from the
+2,500 biased labels and the 60,000 unlabeled images alone. The truth is that of the model fitted on all training rows,
+on the 10,000 test images. A seed that stands in the output is not computed again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from pue import PUClassifier
+from pue.crossval import out_of_fold
+from pue.experiments.labels import hide, load
+from pue.experiments.propensities import propensities
+from pue.experiments.store import Store
+from pue.experiments.suites import resolve
+from pue.metrics import calibration_error, estimate_metrics, evaluate
+from pue.metrics.estimates import pu_row_weights
+from pue.probabilities import CALIBRATIONS, calibrate
+from pue.threads import one_thread
+
+METRICS = ("accuracy", "precision", "recall", "f1", "auc", "ap")
+
+
+def one_seed(seed: int, data: Path | None, store: Store) -> dict:
+    (spec,) = resolve("mnist", methods=["nnPUe"], seeds=[seed])
+    split = load("mnist", data, None, None)
+    hidden = hide(split, spec.labels, seed)
+    rows, prior = hidden.data, float(split.train_y.double().mean())
+    e = torch.tensor(propensities(spec, hidden, prior, store, wait=True)["values"], dtype=torch.float64)
+    classifier = PUClassifier(
+        "nnpu",
+        prior=prior,
+        scenario="case_control",
+        backbone=spec.settings.backbone,
+        random_state=seed,
+        progress=False,
+        **spec.settings.classifier,
+    )
+    held_out = out_of_fold(classifier, rows, prior=prior, propensity=e, seed=seed)
+    fitted = classifier.fit(rows.x, rows.labels, propensity=e)
+    test = torch.from_numpy(fitted.decision_function(split.test_x)).double()
+    truth = evaluate(split.test_y, test).as_dict()
+    found = {"seed": seed, "truth": {name: truth[name] for name in METRICS}, "estimates": {}, "calibration": {}}
+    for kind, propensity in (("corrected", e), ("true propensities", hidden.propensity), ("scar", None)):
+        estimate = estimate_metrics(
+            held_out, rows.labels, prior=prior, propensity=propensity, scenario="case_control", seed=seed
+        )
+        found["estimates"][kind] = {
+            name: [getattr(estimate, name).value, getattr(estimate, name).low, getattr(estimate, name).high]
+            for name in METRICS
+        }
+        weights = pu_row_weights(rows.labels, prior, propensity, rows.scenario)
+        for method in CALIBRATIONS:
+            p = calibrate(held_out, weights, method)(test)
+            found["calibration"][f"{kind}, {method}"] = calibration_error(split.test_y, p)
+    found["calibration"]["sigmoid of the score"] = calibration_error(split.test_y, torch.sigmoid(test))
+    return found
+
+
+def show(records: list[dict]) -> None:
+    print(f"{len(records)} seeds; mean absolute error in points, and how often the 95 % interval covers")
+    for kind in ("corrected", "true propensities", "scar"):
+        cells = []
+        for name in METRICS:
+            gaps = [abs(r["estimates"][kind][name][0] - r["truth"][name]) for r in records]
+            inside = [
+                r["estimates"][kind][name][1] <= r["truth"][name] <= r["estimates"][kind][name][2] for r in records
+            ]
+            cells.append(f"{name} {100 * np.mean(gaps):.2f} ({100 * np.mean(inside):.0f} %)")
+        print(f"  {kind:18}", "  ".join(cells))
+    for name in records[0]["calibration"]:
+        errors = [100 * r["calibration"][name] for r in records]
+        spread = np.std(errors, ddof=1) if len(errors) > 1 else 0.0
+        print(f"  calibration error, {name:30} {np.mean(errors):.2f} ± {spread:.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder with mnist/; default: PUE_DATA")
+    parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--out", type=Path, default=Path("without_negatives.jsonl"))
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where estimated propensities are kept")
+    arguments = parser.parse_args()
+    lines = arguments.out.read_text().splitlines() if arguments.out.exists() else []
+    records = [json.loads(line) for line in lines]
+    for seed in sorted(set(range(arguments.seeds)) - {record["seed"] for record in records}):
+        with one_thread():
+            records.append(one_seed(seed, arguments.data, Store(arguments.runs)))
+        with arguments.out.open("a") as file:
+            file.write(json.dumps(records[-1]) + "\n")
+    show(sorted(records, key=lambda record: record["seed"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""`pue compare`: which method suits these rows?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pue.cli import shared
+from pue.cli.shared import Voice
+
+if TYPE_CHECKING:
+    from pue.model.compare import Result
+
+HELP = """Compare methods and propensity estimators on your rows by cross-validation, without a single negative.
+
+A candidate is METHOD or METHOD+PROPENSITY. All are judged by the same prior and the same propensities. Finished
+candidates are kept in a folder, so that a comparison that was stopped goes on where it was.
+
+[bold]Examples[/bold]
+
+  pue compare claims.parquet --label fraud
+
+  pue compare claims.parquet --label fraud --candidates nnpu+auto,boosting+auto,boosting --by f1
+
+  pue compare claims.parquet --label fraud --fit model
+"""
+
+
+def compare(
+    data: shared.Data,
+    label: shared.Label,
+    candidates: Annotated[str, typer.Option(help="METHOD or METHOD+PROPENSITY, with commas.", show_default="six")] = "",
+    by: Annotated[str, typer.Option(help="auc, ap, accuracy or f1.")] = "auc",
+    out: Annotated[Path, typer.Option(help="Folder of finished candidates.")] = Path("comparison"),
+    fit: Annotated[Path | None, typer.Option("--fit", help="Fit the winner on all rows and write it here.")] = None,
+    prior: shared.Prior = "estimate",
+    propensity: shared.Propensity = "auto",
+    row_id: shared.Id = None,
+    ignore: shared.Ignore = None,
+    truth: shared.Truth = None,
+    scenario: shared.ScenarioName = "single_sample",
+    folds: Annotated[int, typer.Option(help="Of the cross-validation.")] = 3,
+    epochs: Annotated[int | None, typer.Option(help="Of a network's training.", show_default="by size")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes for the folds.")] = 1,
+    labels: shared.Labels = None,
+    image_size: shared.ImageSize = None,
+    seed: shared.Seed = 0,
+    force: Annotated[bool, typer.Option("--force", help="With --fit: replace a model that is there.")] = False,
+    as_json: shared.Json = False,
+    quiet: shared.Quiet = False,
+) -> None:
+    voice = Voice(as_json=as_json, quiet=quiet)
+    if fit is not None:
+        shared.require_new_folder(fit, force)
+    from dataclasses import asdict
+
+    from pue.cli.tables import comparison_table
+    from pue.model.compare import CANDIDATES, winner
+    from pue.model.compare import compare as run
+    from pue.model.files import facts_of
+    from pue.model.fit import Recipe, fit_model
+    from pue.model.rows import read_rows
+
+    columns, estimator = shared.columns_of(label, row_id, ignore, truth, propensity)
+    recipe = Recipe(
+        propensity=estimator,
+        prior=shared.parse_prior(prior),
+        scenario=scenario,
+        folds=folds,
+        epochs=epochs,
+        jobs=jobs,
+        seed=seed,
+    )
+    source = shared.open_data(data, labels, image_size)
+    wanted = [text.strip() for text in candidates.split(",") if text.strip()] or list(CANDIDATES)
+
+    def done(result: Result, found: bool) -> None:
+        voice.say(f"{result.candidate}: {'found' if found else f'{result.seconds:.0f} s'}")
+
+    with voice.notes():
+        voice.say(f"reading {data}")
+        rows = read_rows(source, columns, scenario=scenario, seed=seed)
+        results = run(rows, recipe, wanted, by=by, folder=out, say=voice.say, done=done)
+        best = winner(results, recipe)
+        if fit is not None:
+            model = fit_model(rows, best, facts=facts_of(source, columns), say=voice.say)
+            model.save(fit)
+    voice.show(comparison_table(results, by))
+    chosen = f"{best.method} with propensity {best.propensity or 'none'}"
+    voice.show(f"Best: {chosen}." + (f" Model: {fit}" if fit is not None else " Fit it with --fit MODEL."))
+    voice.give({"results": [asdict(result) for result in results], "best": asdict(best), "model": fit and str(fit)})
+
+
+compare.__doc__ = HELP

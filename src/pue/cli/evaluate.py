@@ -1,0 +1,54 @@
+"""`pue evaluate`: how good is a model on other rows?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pue.cli import shared
+from pue.cli.shared import Voice
+
+HELP = """Measure a model on rows it was not trained on: exactly with --truth, else estimated from PU labels.
+
+Estimates weight the labeled rows by inverse propensity, and come with bootstrap intervals. They are estimates: right
+as far as the propensities and the share of positives are.
+
+[bold]Examples[/bold]
+
+  pue evaluate model later.parquet
+
+  pue evaluate model audited.csv --truth really_fraud
+"""
+
+
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="Folder of the model.", show_default=False)],
+    data: shared.Data,
+    label: Annotated[str | None, typer.Option(help="Column of PU labels; default: the model's.")] = None,
+    truth: shared.Truth = None,
+    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    labels: shared.Labels = None,
+    image_size: shared.ImageSize = None,
+    seed: shared.Seed = 0,
+    as_json: shared.Json = False,
+    quiet: shared.Quiet = False,
+) -> None:
+    voice = Voice(as_json=as_json, quiet=quiet)
+    from pue.cli.tables import evaluation_table
+    from pue.model.evaluate import evaluate_source
+    from pue.model.files import load_model, same_rows
+
+    fitted = load_model(model)
+    source = shared.open_data(data, labels, image_size)
+    with voice.notes():
+        found = evaluate_source(fitted, source, label=label, truth=truth, level=level, seed=seed)
+    trained_on = same_rows(fitted, source)
+    voice.show(evaluation_table(found))
+    if trained_on:
+        voice.show("These are the rows the model was trained on: what it says of them is too good. See pue inspect.")
+    voice.give({**found.as_dict(), "trained_on": trained_on})
+
+
+evaluate.__doc__ = HELP

@@ -1,0 +1,85 @@
+"""`pue fit`: from a table or images to a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pue.cli import shared
+from pue.cli.shared import Voice
+
+HELP = """Train a model from known positives and everything else, and say how good it is, without a single negative.
+
+Only the label column must be named: the share of positives and the bias of the labels are estimated, columns of
+any kind become features, probabilities are calibrated, and a threshold is chosen. The model is a folder; nothing is
+written before it is complete.
+
+[bold]Examples[/bold]
+
+  pue fit claims.parquet --label fraud -o model
+
+  pue fit patients.csv --label diagnosed --id patient --ignore ward --prior 0.12 -o model
+
+  pue fit claims.parquet --label fraud --method boosting --target-precision 0.9 -o model
+
+  pue fit scans/ --labels scans.csv --label positive --image-size 64 -o model
+"""
+
+
+def fit(
+    data: shared.Data,
+    label: shared.Label,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the model.")],
+    prior: shared.Prior = "estimate",
+    method: shared.Method = "auto",
+    propensity: shared.Propensity = "auto",
+    row_id: shared.Id = None,
+    ignore: shared.Ignore = None,
+    truth: shared.Truth = None,
+    scenario: shared.ScenarioName = "single_sample",
+    threshold: Annotated[str, typer.Option(help="f1, half, prior, or a probability.")] = "f1",
+    target_precision: Annotated[
+        float | None, typer.Option(help="Instead: the lowest threshold with this estimated precision.")
+    ] = None,
+    calibration: Annotated[str, typer.Option(help="auto, platt or isotonic.")] = "auto",
+    epochs: Annotated[int | None, typer.Option(help="Of a network's training.", show_default="by size")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes for held-out scores.")] = 1,
+    labels: shared.Labels = None,
+    image_size: shared.ImageSize = None,
+    seed: shared.Seed = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace a model that is there.")] = False,
+    as_json: shared.Json = False,
+    quiet: shared.Quiet = False,
+) -> None:
+    voice = Voice(as_json=as_json, quiet=quiet)
+    shared.require_new_folder(output, force)
+    from pue.cli.tables import metrics_table, model_lines
+    from pue.model.files import fit_source
+    from pue.model.fit import Recipe
+
+    columns, estimator = shared.columns_of(label, row_id, ignore, truth, propensity)
+    recipe = Recipe(
+        method=method,
+        propensity=estimator,
+        prior=shared.parse_prior(prior),
+        scenario=scenario,
+        calibration=calibration,
+        threshold=shared.parse_prior(threshold),
+        precision=target_precision,
+        epochs=epochs,
+        jobs=jobs,
+        seed=seed,
+    )
+    source = shared.open_data(data, labels, image_size)
+    with voice.notes():
+        model = fit_source(source, columns, recipe, say=voice.say)
+        voice.say(f"writing {output}")
+        model.save(output)
+    voice.show(*model_lines(model), metrics_table(model.summary["metrics"], model.summary.get("scar_metrics")))
+    voice.show(f"Model: {output}. Next: pue report {output} -o page.html, pue predict {output} DATA -o scores.parquet")
+    voice.give({"model": str(output), **model.summary})
+
+
+fit.__doc__ = HELP

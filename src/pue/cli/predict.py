@@ -1,0 +1,82 @@
+"""`pue predict`: score rows with a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from pue.cli import shared
+from pue.cli.shared import Voice
+from pue.errors import InvalidInput
+
+HELP = """Score rows: P(positive) and a decision for each, in their order, in memory that does not grow with the rows.
+
+[bold]Examples[/bold]
+
+  pue predict model new.parquet -o scores.parquet
+
+  pue predict model new.csv -o scores.csv --id claim --target-precision 0.95
+
+  pue predict model pool.parquet -o next.csv --budget 500 --posterior
+"""
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="Folder of the model.", show_default=False)],
+    data: shared.Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help=".csv, .csv.gz, .parquet or .feather.")],
+    row_id: shared.Id = None,
+    threshold: Annotated[
+        str | None, typer.Option(help="f1, half, prior, or a probability; default: the model's.")
+    ] = None,
+    target_precision: Annotated[
+        float | None, typer.Option(help="The lowest threshold with this estimated precision.")
+    ] = None,
+    budget: Annotated[int | None, typer.Option(help="Call the K best rows positive.")] = None,
+    posterior: Annotated[
+        bool, typer.Option("--posterior", help="Also P(positive | not labeled), for rows of the training pool.")
+    ] = False,
+    labels: shared.Labels = None,
+    image_size: shared.ImageSize = None,
+    as_json: shared.Json = False,
+    quiet: shared.Quiet = False,
+) -> None:
+    voice = Voice(as_json=as_json, quiet=quiet)
+    if sum(choice is not None for choice in (threshold, target_precision, budget)) > 1:
+        raise InvalidInput("--threshold, --target-precision and --budget are three ways to decide: pass one of them.")
+    from pue.model.files import load_model
+    from pue.model.predict import predict_source
+
+    fitted = load_model(model)
+    if target_precision is not None or threshold is not None:
+        fitted = fitted.with_threshold(shared.parse_prior(threshold or "f1"), precision=target_precision)
+    source = shared.open_data(data, labels, image_size or _image_side(fitted.image_shape))
+    columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    silent = quiet or as_json or not voice.err.is_terminal
+    with voice.notes(), Progress(*columns, console=voice.err, transient=True, disable=silent) as bar:
+        task = bar.add_task("", total=source.n_rows)
+        done = predict_source(
+            fitted,
+            source,
+            output,
+            row_id=row_id,
+            posterior=posterior,
+            budget=budget,
+            progress=lambda rows: bar.update(task, completed=rows),
+        )
+    share = done["positive"] / done["rows"] if done["rows"] else 0.0
+    voice.show(
+        f"{done['rows']:,} rows scored, {done['positive']:,} ({share:.1%}) called positive at {done['threshold']:.3f}: "
+        f"{output}"
+    )
+    voice.give(done)
+
+
+predict.__doc__ = HELP
+
+
+def _image_side(shape: tuple[int, ...] | None) -> int | None:
+    return None if shape is None or len(shape) != 3 or shape[1] != shape[2] else shape[1]

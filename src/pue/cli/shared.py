@@ -1,0 +1,119 @@
+"""What the commands on a user's own data share: their options, what they say, and how."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console, RenderableType
+
+from pue.errors import InvalidInput, PueWarning
+
+if TYPE_CHECKING:
+    from pue.model.rows import Columns
+    from pue.tables.sources import Source
+
+Data = Annotated[
+    Path,
+    typer.Argument(
+        help="CSV, TSV, Parquet, Feather, .npy or .npz; a folder of Parquet files; or a folder of images with a CSV.",
+        show_default=False,
+    ),
+]
+Label = Annotated[
+    str, typer.Option(help="Column that marks known positives: 1/0, true/false, yes/empty; -1 for known negatives.")
+]
+Id = Annotated[str | None, typer.Option("--id", help="Column that names rows; kept beside scores, never a feature.")]
+Ignore = Annotated[list[str] | None, typer.Option(help="Column that is not a feature; once for each.")]
+Truth = Annotated[str | None, typer.Option(help="Column of true classes, if there is one; never a feature.")]
+Prior = Annotated[
+    str, typer.Option(help="Share of positives among all rows, or how to estimate it: estimate, elkan_noto, …")
+]
+Method = Annotated[str, typer.Option(help="auto, nnpu, distpu, pubn, …, boosting, logistic; see pue fit --list.")]
+Propensity = Annotated[
+    str, typer.Option(help="auto, none (labels are unbiased), a name, or column:COL for known propensities.")
+]
+ScenarioName = Annotated[
+    str, typer.Option("--scenario", help="single_sample, or case_control: labeled rows collected beside the others.")
+]
+Labels = Annotated[Path | None, typer.Option("--labels", help="CSV with a column 'file', for a folder of images.")]
+ImageSize = Annotated[int | None, typer.Option(help="Height and width that images are resized to.")]
+Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+
+
+class Voice:
+    """Where a command speaks: results to stdout, what happens meanwhile to stderr, and neither if it is quiet."""
+
+    def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
+        self.as_json, self.quiet = as_json, quiet
+        self.out, self.err = Console(), Console(stderr=True)
+        if not self.out.is_terminal:  # nobody's window: no reason to fold lines
+            self.out = Console(width=120)
+
+    def say(self, text: str) -> None:
+        """What happens next."""
+        if not (self.quiet or self.as_json):
+            self.err.print(f"… {text}", style="dim", markup=False, highlight=False)
+
+    def show(self, *things: RenderableType) -> None:
+        """A result, for people."""
+        if not (self.quiet or self.as_json):
+            for thing in things:
+                self.out.print(thing, markup=False, highlight=False, soft_wrap=isinstance(thing, str))
+
+    def give(self, values: Any) -> None:
+        """A result, for scripts."""
+        if self.as_json:
+            from pue.model.summary import finite
+
+            typer.echo(json.dumps(finite(values), indent=2, ensure_ascii=False, default=str))
+
+    @contextmanager
+    def notes(self) -> Iterator[None]:
+        """Warnings of the library as notes on stderr, each once."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", PueWarning)
+            yield
+        for text in dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, PueWarning)):
+            if not self.quiet:
+                self.err.print(f"note: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+
+
+def open_data(path: Path, labels: Path | None, image_size: int | None) -> Source:
+    from pue.tables.sources import open_source
+
+    return open_source(path, labels=labels, image_size=image_size)
+
+
+def columns_of(
+    label: str, row_id: str | None, ignore: list[str] | None, truth: str | None = None, propensity: str = "auto"
+) -> tuple[Columns, str | None]:
+    """Which column means what, and the name of the propensity estimator (None: unbiased, or known ones)."""
+    from pue.model.rows import Columns
+
+    kind, _, column = propensity.partition(":")
+    if kind == "column":
+        if not column:
+            raise InvalidInput("--propensity column:COL needs the name of the column.")
+        return Columns(label, row_id, tuple(ignore or ()), column, truth), None
+    return Columns(label, row_id, tuple(ignore or ()), None, truth), None if propensity == "none" else propensity
+
+
+def parse_prior(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def require_new_folder(path: Path, force: bool) -> None:
+    """A model is not replaced by accident, and never another thing."""
+    if path.exists() and not force:
+        raise InvalidInput(f"{path} is there already. Choose another name, or pass --force to replace a model.")

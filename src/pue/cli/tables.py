@@ -1,0 +1,124 @@
+"""Results on the terminal: lines and tables made of a model's summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from pue.model.compare import Result
+    from pue.model.evaluate import Evaluation
+    from pue.model.model import PUModel
+
+TITLES = {
+    "accuracy": "accuracy",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "F1",
+    "auc": "AUC",
+    "ap": "average precision",
+    "flagged": "called positive",
+}
+
+
+def percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f} %"
+
+
+def interval(found: Mapping[str, float]) -> str:
+    return f"{percent(found['value'])}  [{100 * found['low']:.1f}, {100 * found['high']:.1f}]"
+
+
+def model_lines(model: PUModel) -> Iterator[str]:
+    """What was learnt from, with what, and what follows."""
+    s = model.summary
+    data, prior, scar, propensity = s["data"], s["prior"], s.get("scar"), s.get("propensity")
+    yield f"{data['source']}: {data['n_rows']:,} rows, {data['n_labeled']:,} labeled positive in {data['label']!r}"
+    between = "given" if prior["method"] == "given" else f"between {prior['low']:.3f} and {prior['high']:.3f}"
+    yield f"Share of positives: {prior['value']:.3f} ({between})"
+    if scar is not None:
+        yield f"Labels: {'biased' if scar['rejected'] else 'no sign of bias'} (p = {scar['p_value']:.2g})"
+    if s["drivers"] and scar is not None and scar["rejected"]:
+        named = ", ".join(f"{driver['name']} ({driver['difference']:+.1f} sd)" for driver in s["drivers"][:3])
+        yield f"Labeled rows differ from other positives most in: {named}"
+    if propensity is not None:
+        yield (
+            f"Weights: {propensity['n_labeled']:,} labeled rows are worth {propensity['effective_sample_size']:,.0f}; "
+            f"{propensity['source']}"
+        )
+    yield f"Method: {s['method']['display']}, {s['method']['seconds']:.0f} s"
+    yield f"Threshold: {model.threshold:.3f} ({model.rule})"
+
+
+def metrics_table(metrics: Mapping[str, Any], scar: Mapping[str, Any] | None = None) -> Table:
+    """Estimated metrics with intervals, and beside them what they would be if labels were unbiased."""
+    note = f"; this predictor {metrics['trivial']}" if metrics.get("trivial") else ""
+    table = Table(title=f"Estimated without negatives, {metrics['level']:.0%} intervals{note}", title_justify="left")
+    table.add_column("")
+    table.add_column("estimate", justify="right")
+    if scar is not None:
+        table.add_column("if labels were unbiased", justify="right")
+    for name, title in TITLES.items():
+        beside = [] if scar is None else [interval(scar["values"][name])]
+        table.add_row(title, interval(metrics["values"][name]), *beside)
+    table.caption = f"from {metrics['n_labeled']:,} labeled rows among {metrics['n_population']:,}; {metrics['how']}"
+    return table
+
+
+def evaluation_table(found: Evaluation) -> Table:
+    """Exact metrics where there is truth, estimates where there are PU labels."""
+    table = Table(title=_title(found), title_justify="left")
+    table.add_column("")
+    estimated, scar, truth = found.estimated, found.scar, found.truth
+    for heading, there in (("exact", truth), ("estimate", estimated), ("if labels were unbiased", scar)):
+        if there is not None:
+            table.add_column(heading, justify="right")
+    for name, title in TITLES.items():
+        cells = [title]
+        if truth is not None:
+            cells.append(percent(getattr(truth, name, None)))
+        cells += [interval(vars(getattr(m, name))) for m in (estimated, scar) if m is not None]
+        table.add_row(*cells)
+    if found.calibration_error is not None:
+        table.caption = f"expected calibration error {percent(found.calibration_error)}"
+    return table
+
+
+def _title(found: Evaluation) -> str:
+    parts = [f"{found.n_rows:,} rows"]
+    if found.estimated is not None:
+        parts.append(
+            f"estimates without negatives, {found.estimated.level:.0%} intervals, if {found.estimated.assumption}"
+        )
+        if found.estimated.trivial:
+            parts.append(f"this predictor {found.estimated.trivial}")
+    return "; ".join(parts)
+
+
+def comparison_table(results: Sequence[Result], by: str) -> Table:
+    """Candidates, best first."""
+    table = Table(title=f"Estimated without negatives, best {TITLES[by]} first", title_justify="left")
+    table.add_column("candidate")
+    names = ("auc", "ap", "accuracy", "f1")
+    for name in names:
+        table.add_column(TITLES[name] + (" ↓" if name == by else ""), justify="right")
+    table.add_column("seconds", justify="right")
+    for result in results:
+        if result.failed is not None:
+            table.add_row(result.candidate, f"failed: {result.failed}", "", "", "", f"{result.seconds:.0f}")
+            continue
+        cells = [interval(dict(zip(("value", "low", "high"), result.metrics[name], strict=True))) for name in names]
+        name = result.candidate + (f" ({result.trivial})" if result.trivial else "")
+        table.add_row(name, *cells, f"{result.seconds:.0f}")
+    return table
+
+
+def two_columns(rows: Iterable[tuple[str, Any]]) -> Table:
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(style="bold")
+    table.add_column()
+    for name, value in rows:
+        table.add_row(name, str(value))
+    return table

@@ -1,0 +1,43 @@
+"""Names of the command line → classifiers: any method of `METHODS` on a network, or a scikit-learn model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from pue.errors import UnknownName
+from pue.estimators import PUClassifier
+from pue.methods import METHODS
+from pue.wrapper import PUWrapper
+
+AUTO = "nnpu"
+HIDDEN = ("supervised",)
+"""Needs true classes."""
+
+
+def _trees(seed: int) -> Any:
+    return HistGradientBoostingClassifier(max_leaf_nodes=15, learning_rate=0.05, random_state=seed)
+
+
+def _linear(seed: int) -> Any:
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+
+
+WRAPPED = {"boosting": _trees, "logistic": _linear}
+CHOICES = sorted({*METHODS, *WRAPPED, "auto"} - set(HIDDEN))
+
+
+def make_classifier(method: str, *, seed: int, images: bool = False, epochs: int | None = None, **common: Any) -> Any:
+    """A classifier that is not yet fitted; `common` goes to it as it is (prior, propensity, scenario, …)."""
+    if method not in CHOICES:
+        raise UnknownName("method", method, CHOICES)
+    name = AUTO if method == "auto" else method
+    if name in WRAPPED:
+        for name_of_networks in ("progress", "labeled_rows"):
+            common.pop(name_of_networks, None)
+        return PUWrapper(WRAPPED[name](seed), random_state=seed, **common)
+    return PUClassifier(name, epochs="auto" if epochs is None else epochs, random_state=seed, **common)

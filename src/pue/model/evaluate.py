@@ -1,0 +1,114 @@
+"""How good is a model on other rows: exactly where true classes are known, else estimated from PU labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from pue.errors import InvalidInput
+from pue.metrics import EstimatedMetrics, Metrics, calibration_error, estimate_metrics, evaluate
+from pue.model.model import PUModel
+from pue.model.rows import feature_batches, warn_unknown
+from pue.model.summary import GAMMAS
+from pue.tables.labels import label_column, meanings, parse_labels
+from pue.tables.sources import Source
+
+FEWEST = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """With truth, with PU labels, or both."""
+
+    n_rows: int
+    truth: Metrics | None = None
+    calibration_error: float | None = None
+    estimated: EstimatedMetrics | None = None
+    scar: EstimatedMetrics | None = None
+    """The same, labels taken as a random sample of the positives."""
+    trained_on: bool = False
+    """Whether these are the rows the model learnt from: then what it says of them is too good."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "n_rows": self.n_rows,
+            "truth": None if self.truth is None else self.truth.as_dict(),
+            "calibration_error": self.calibration_error,
+            "estimated": None if self.estimated is None else self.estimated.as_dict(),
+            "scar": None if self.scar is None else self.scar.as_dict(),
+            "trained_on": self.trained_on,
+        }
+
+
+def evaluate_source(
+    model: PUModel,
+    source: Source,
+    *,
+    label: str | None = None,
+    truth: str | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Evaluation:
+    """Metrics of the model on a source; `label` defaults to the model's own label column where the source has it."""
+    label = label if label is not None else model.facts.get("label")
+    if label is not None and label not in source.columns and truth is not None:
+        label = None
+    others = [label_column(source.columns, name) for name in (label, truth) if name is not None]
+    if not others:
+        raise InvalidInput(
+            "there is nothing to compare with: name the label column (--label) or true classes (--truth)."
+        )
+    warn_unknown(source, model.vectorizer, [*others, *model.facts.get("ignore", ()), str(model.facts.get("id"))])
+    scores, propensities, columns = [], [], []
+    for features, frame in feature_batches(source, model.vectorizer, others):
+        scores.append(model.probabilities(features))
+        if label is not None:
+            propensities.append(model.propensity(features))
+        columns.append(frame)
+    p, table = np.concatenate(scores), pd.concat(columns, ignore_index=True)
+    estimated = scar = None
+    if label is not None:
+        labels = parse_labels(table[label], label)
+        estimated, scar = _estimates(model, p, labels, np.concatenate(propensities), level, seed)
+    exact = error = None
+    if truth is not None:
+        y = torch.from_numpy((_classes(table[truth], truth) == 1).astype(np.int64))
+        exact = evaluate(y, torch.from_numpy(p), threshold=model.threshold)
+        error = calibration_error(y, torch.from_numpy(p), bins=min(15, len(y)))
+    return Evaluation(len(p), exact, error, estimated, scar)
+
+
+def _estimates(
+    model: PUModel, p: NDArray[np.float64], labels: NDArray[np.int8], e: NDArray[np.float64], level: float, seed: int
+) -> tuple[EstimatedMetrics, EstimatedMetrics]:
+    labeled = labels == 1
+    if labeled.sum() < FEWEST:
+        raise InvalidInput(
+            f"{int(labeled.sum())} labeled rows are too few to estimate anything from; at least {FEWEST} are needed. "
+            "Name true classes instead (--truth)."
+        )
+    prior = model.summary["prior"]
+    given: dict[str, Any] = {
+        "prior": prior["value"],
+        "scenario": model.summary["data"]["scenario"],
+        "threshold": model.threshold,
+        "level": level,
+        "seed": seed,
+    }
+    biased = model.propensity_model is not None
+    estimated = estimate_metrics(p, labels, propensity=e[labeled] if biased else None, gammas=GAMMAS, **given)
+    return estimated, estimate_metrics(p, labels, **given)
+
+
+def _classes(column: pd.Series, name: str) -> NDArray[np.int8]:
+    """True classes: here an empty cell is an error, not "unlabeled"."""
+    if bool(column.isna().any()):
+        raise InvalidInput(
+            f"column {name!r} has {int(column.isna().sum())} empty cells; true classes must be complete."
+        )
+    return meanings(column, name)

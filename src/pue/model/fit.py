@@ -1,0 +1,279 @@
+"""The recipe of `pue fit`: prior ─► propensities ─► classifier ─► held-out scores ─► probabilities ─► threshold."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.stats import norm
+from torch import Tensor
+
+from pue.crossval import out_of_fold
+from pue.data import PUData, Scenario, select
+from pue.diagnostics import Diagnosis, diagnose
+from pue.errors import InvalidInput, PueWarning
+from pue.metrics.estimates import pu_row_weights
+from pue.model.classifiers import make_classifier
+from pue.model.model import HeldOut, PUModel, choose_threshold
+from pue.model.rows import Rows
+from pue.model.summary import summarize
+from pue.priors import PriorEstimate, estimate_prior
+from pue.probabilities import calibrate
+from pue.propensity import PropensityModel, PropensityReport, examine, find_propensity, process
+from pue.randomness import derive
+from pue.threads import one_thread
+from pue.weights import RowWeights
+
+SAMPLE = 100_000
+"""Prior, propensities and diagnosis of larger tables come from so many rows drawn at random."""
+WHOLE = 50_000
+"""Up to so many rows, every row is scored by a model that has not seen it; of larger tables, a fifth."""
+KEPT = 100_000
+"""Held-out rows that are stored with the model."""
+
+VAGUE = 0.3
+"""An interval of the prior wider than this says little."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything about a fit but the rows."""
+
+    method: str = "auto"
+    propensity: str | None = "auto"
+    """A name in `PROPENSITIES`, None (labels are taken as unbiased); known ones come with the rows."""
+    prior: float | str = "estimate"
+    scenario: str = "single_sample"
+    calibration: str = "auto"
+    """"platt", "isotonic", or "auto": isotonic where the labels are worth `MANY` rows or more."""
+    threshold: float | str = "f1"
+    precision: float | None = None
+    folds: int = 3
+    epochs: int | None = None
+    jobs: int = 1
+    seed: int = 0
+
+
+MANY = 500
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """What is known before a classifier is trained; comparisons share it."""
+
+    prior: PriorEstimate
+    e: Tensor | None
+    """Propensities of all labeled rows, in order; None: unbiased."""
+    propensity_model: PropensityModel | None
+    report: PropensityReport | None
+    diagnosis: Diagnosis
+
+    @property
+    def prior_interval(self) -> tuple[float, float] | None:
+        """The 95 % interval, whatever the level of the estimate; None for a given prior."""
+        prior = self.prior
+        if prior.method == "given":
+            return None
+        shrink = norm.ppf(0.975) / norm.ppf((1 + prior.level) / 2)
+        return prior.value - shrink * (prior.value - prior.low), prior.value + shrink * (prior.high - prior.value)
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Held-out scores of some rows and what they are judged by."""
+
+    rows: Tensor
+    """Which rows, by index."""
+    scores: Tensor
+    labels: Tensor
+    e: Tensor | None
+    """Of the labeled ones among them."""
+    weights: RowWeights
+
+
+def fit_model(
+    rows: Rows, recipe: Recipe, *, facts: dict[str, Any] | None = None, say: Say = lambda text: None
+) -> PUModel:
+    """A model of these rows. `say` is told what happens next."""
+    started = time.perf_counter()
+    data = rows.data
+    with one_thread() if rows.vectorizer is not None else nullcontext(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PueWarning)
+        basis = prepare(rows, recipe, say)
+        say("training")
+        classifier = classifier_of(recipe, basis, data).fit(data.x, data.labels, propensity=basis.e)
+        say("scoring rows with models that have not seen them")
+        scored = score_held_out(classifier, data, basis, recipe)
+        say("probabilities, threshold and estimated metrics")
+        worth = scored.weights.positive[scored.labels == 1]
+        many = float(worth.sum() ** 2 / worth.square().sum()) >= MANY
+        method = recipe.calibration if recipe.calibration != "auto" else "isotonic" if many else "platt"
+        calibrator = calibrate(scored.scores, scored.weights, method)
+        probabilities = calibrator(scored.scores)
+        held_out = _kept(probabilities, scored.weights, recipe.seed)
+        threshold, rule = choose_threshold(held_out, recipe.threshold, precision=recipe.precision)
+    said = list(dict.fromkeys(str(warning.message) for warning in caught))
+    facts = {"label_frequency": _label_frequency(data, basis), "warnings": said, **(facts or {})}
+    summary = summarize(
+        rows, recipe, basis, classifier, scored, probabilities, threshold, rule, method,
+        facts=facts, seconds=time.perf_counter() - started,
+    )  # fmt: skip
+    shape = tuple(data.x.shape[1:]) if rows.vectorizer is None else None
+    return PUModel(
+        classifier,
+        calibrator,
+        threshold,
+        rule,
+        held_out,
+        rows.vectorizer,
+        basis.propensity_model,
+        shape,
+        facts,
+        summary,
+    )
+
+
+def prepare(rows: Rows, recipe: Recipe, say: Say = lambda text: None) -> Basis:
+    """Prior, propensities of the labeled rows, and the diagnosis."""
+    data, seed = rows.data, recipe.seed
+    sample = data
+    if data.n_rows > SAMPLE:
+        chosen = np.sort(np.random.default_rng(derive(seed, 5)).choice(data.n_rows, SAMPLE, replace=False))
+        sample = data.take(torch.from_numpy(chosen))
+    say("estimating the share of positives" if isinstance(recipe.prior, str) else "checking the prior")
+    prior = _prior(sample, recipe)
+    model, e, report = None, None, None
+    if rows.propensity is not None:
+        e, report = process(torch.from_numpy(rows.propensity), source="known")
+    elif recipe.propensity is not None:
+        say(f"estimating propensities ({recipe.propensity})")
+        estimator = find_propensity(recipe.propensity)
+        model = estimator.fit(sample, prior=prior.value, seed=derive(seed, 1))
+        e, report = examine(model, sample, estimator=estimator)
+        if sample is not data:
+            e = _of_all_labeled(model, data, torch.from_numpy(chosen), e)
+    say("testing whether the labels are biased")
+    names = None if rows.vectorizer is None else rows.vectorizer.feature_names
+    diagnosis = diagnose(
+        sample.x, sample.labels, prior=prior, scenario=recipe.scenario, names=names, seed=seed,
+        propensity=None if model is None else _Fitted(model),
+    )  # fmt: skip
+    return Basis(prior, e, model, report, diagnosis)
+
+
+def classifier_of(recipe: Recipe, basis: Basis, data: PUData, method: str | None = None) -> Any:
+    """The classifier of a recipe, with the prior found and room for the propensities found."""
+    return make_classifier(
+        method or recipe.method,
+        seed=recipe.seed,
+        epochs=recipe.epochs,
+        prior=basis.prior.value,
+        scenario=recipe.scenario,
+        labeled_rows="weighted",
+    )
+
+
+def score_held_out(classifier: Any, data: PUData, basis: Basis, recipe: Recipe) -> Scored:
+    """Out-of-fold scores of all rows, or of a fifth of a large table."""
+    large = data.n_rows > WHOLE
+    scores = out_of_fold(
+        classifier,
+        data,
+        prior=basis.prior.value,
+        propensity=basis.e,
+        folds=5 if large else recipe.folds,
+        scored=1 if large else None,
+        jobs=recipe.jobs,
+        seed=derive(recipe.seed, 7),
+    )
+    kept = ~torch.isnan(scores)
+    labels = data.labels[kept]
+    e = None if basis.e is None else basis.e[kept[data.labeled]]
+    weights = pu_row_weights(labels, basis.prior.value, e, data.scenario)
+    return Scored(torch.nonzero(kept)[:, 0], scores[kept], labels, e, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """An estimator that is already fitted: a diagnosis need not do it again."""
+
+    model: PropensityModel
+
+    def fit(self, data: PUData, *, prior: float, seed: int = 0) -> PropensityModel:
+        return self.model
+
+
+def _prior(data: PUData, recipe: Recipe) -> PriorEstimate:
+    if recipe.prior == "estimate":
+        return _hedged(data, derive(recipe.seed, 2))
+    if isinstance(recipe.prior, str):
+        return estimate_prior(data, recipe.prior, seed=derive(recipe.seed, 2))
+    value = float(recipe.prior)
+    share = float(data.labeled.double().mean())
+    if not 0 < value < 1 or (data.scenario is Scenario.SINGLE_SAMPLE and value < share):
+        raise InvalidInput(
+            f"the prior, the share of positives, must lie in (0, 1) and not below the share of labeled rows, "
+            f"{share:.3g}; got {value:g}. Leave it out to have it estimated."
+        )
+    return PriorEstimate(value, value, value, 1.0, "given", "nothing", 0)
+
+
+def _hedged(data: PUData, seed: int) -> PriorEstimate:
+    """The estimator that stands biased labels; where its interval says little, the mean of it and one that assumes SCAR.
+
+    Under biased labels the second is too low, and the first, where classes overlap, often too high.
+    """
+    first = estimate_prior(data, seed=seed)
+    if first.high - first.low <= VAGUE:
+        return first
+    second = estimate_prior(data, "dedpul", seed=seed)
+    return PriorEstimate(
+        (first.value + second.value) / 2,
+        min(first.low, second.low),
+        max(first.high, second.high),
+        first.level,
+        f"mean of {first.method} and {second.method}",
+        "that their errors differ in sign",
+        first.n_boot,
+    )
+
+
+def _of_all_labeled(model: PropensityModel, data: PUData, chosen: Tensor, e: Tensor) -> Tensor:
+    """Rows outside the sample were never seen by the model; those inside keep their out-of-fold estimates."""
+    everywhere = torch.full((data.n_rows,), math.nan, dtype=torch.float64)
+    in_sample = chosen[data.labeled[chosen]]
+    everywhere[in_sample] = e
+    others = torch.nonzero(data.labeled & everywhere.isnan())[:, 0]
+    if len(others):
+        parts = [model(select(data.x, part)) for part in torch.split(others, 65_536)]
+        everywhere[others] = torch.cat(parts).clamp(1e-4, 1.0)
+    return everywhere[data.labeled]
+
+
+def _label_frequency(data: PUData, basis: Basis) -> float:
+    population = data.n_rows if data.scenario is Scenario.SINGLE_SAMPLE else int(data.unlabeled.sum())
+    return min(1.0, data.n_labeled / (basis.prior.value * population))
+
+
+def _kept(probabilities: Tensor, weights: RowWeights, seed: int) -> HeldOut:
+    """All labeled rows and a sample of the others, which then stand for all of them."""
+    p, positive, background = (
+        v.double().numpy() for v in (probabilities, weights.positive, weights.background.clamp(min=0))
+    )
+    others = np.flatnonzero(positive == 0)
+    if len(others) <= KEPT:
+        return HeldOut(p, positive, background)
+    chosen = np.sort(np.random.default_rng(seed).choice(others, KEPT, replace=False))
+    background = background.copy()
+    background[chosen] *= background[others].sum() / background[chosen].sum()
+    rows = np.concatenate([np.flatnonzero(positive > 0), chosen])
+    return HeldOut(p[rows], positive[rows], background[rows])

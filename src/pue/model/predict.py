@@ -1,0 +1,110 @@
+"""Score a source of any length in bounded memory: batch in, batch out, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pue.errors import InvalidInput
+from pue.model.model import PUModel
+from pue.model.rows import feature_batches, warn_unknown
+from pue.tables.labels import label_column
+from pue.tables.sources import Source
+from pue.tables.write import open_writer
+
+SCORE, DECISION, POSTERIOR, ROW = "score", "positive", "score_if_unlabeled", "row"
+Array = NDArray[np.float64]
+
+
+def score_batches(
+    model: PUModel, source: Source, others: Sequence[str] = (), *, posterior: bool = False
+) -> Iterator[tuple[pd.DataFrame, Array, Array | None]]:
+    """Other columns, P(positive | x) and, if asked for, P(positive | x, not labeled), batch by batch."""
+    for features, frame in feature_batches(source, model.vectorizer, others):
+        p = model.probabilities(features)
+        yield frame, p, model.unlabeled_posterior(features, p) if posterior else None
+
+
+def predict_source(
+    model: PUModel,
+    source: Source,
+    output: Path,
+    *,
+    row_id: str | None = None,
+    posterior: bool = False,
+    budget: int | None = None,
+    progress: Callable[[int], Any] = lambda rows: None,
+) -> dict[str, Any]:
+    """Write id (or row number), score and decision of every row to `output`; what was done as a dict.
+
+    With `budget` the K best rows are called positive, of equal ones the first: scores are then kept, eight bytes a row,
+    until all are known.
+    """
+    if row_id is not None:
+        label_column(source.columns, row_id)
+    name = row_id if row_id is not None else model.facts.get("id")
+    kept = [name] if name is not None and name in source.columns else []
+    special = [name for name in (model.facts.get("label"), *model.facts.get("ignore", ()), *kept) if name]
+    unknown = warn_unknown(source, model.vectorizer, special)
+    with open_writer(output) as writer:
+        if budget is None:
+            rows, flagged = _stream(model, source, writer, kept, posterior, progress)
+            threshold = model.threshold
+        else:
+            rows, flagged, threshold = _best(model, source, writer, kept, posterior, budget, progress)
+    return {"rows": rows, "positive": flagged, "threshold": threshold, "output": str(output), "unknown": unknown}
+
+
+def _stream(
+    model: PUModel, source: Source, writer: Any, kept: list[str], posterior: bool, progress: Callable[[int], Any]
+) -> tuple[int, int]:
+    rows = flagged = 0
+    for frame, p, unlabeled in score_batches(model, source, kept, posterior=posterior):
+        decision = p >= model.threshold
+        writer.write(_frame(frame, kept, rows, p, decision, unlabeled))
+        rows, flagged = rows + len(p), flagged + int(decision.sum())
+        progress(rows)
+    return rows, flagged
+
+
+def _best(
+    model: PUModel,
+    source: Source,
+    writer: Any,
+    kept: list[str],
+    posterior: bool,
+    budget: int,
+    progress: Callable[[int], Any],
+) -> tuple[int, int, float]:
+    if budget < 1:
+        raise InvalidInput(f"a budget is a number of rows, at least 1; got {budget}.")
+    parts, done = [], 0
+    for _, p, _ in score_batches(model, source):
+        parts.append(p)
+        done += len(p)
+        progress(done // 2)
+    scores = np.concatenate(parts)
+    order = np.argsort(-scores, kind="stable")[:budget]
+    decision = np.zeros(len(scores), dtype=bool)
+    decision[order] = True
+    start = 0
+    for frame, p, unlabeled in score_batches(model, source, kept, posterior=posterior):
+        writer.write(_frame(frame, kept, start, p, decision[start : start + len(p)], unlabeled))
+        start += len(p)
+        progress((done + start) // 2)
+    return start, int(decision.sum()), float(scores[order[-1]])
+
+
+def _frame(
+    frame: pd.DataFrame, kept: list[str], start: int, p: Array, decision: NDArray[np.bool_], unlabeled: Array | None
+) -> pd.DataFrame:
+    columns: dict[str, Any] = {name: frame[name].to_numpy() for name in kept} or {ROW: np.arange(start, start + len(p))}
+    columns |= {SCORE: p, DECISION: decision.astype(np.int8)}
+    if unlabeled is not None:
+        columns[POSTERIOR] = unlabeled
+    return pd.DataFrame(columns)

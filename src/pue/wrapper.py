@@ -1,0 +1,159 @@
+"""`PUWrapper`: any scikit-learn classifier that takes sample weights, as a PU classifier.
+
+A PU risk needs negative weights, which trees and most solvers refuse. The reformulation used instead has none: labeled
+rows with weight π ω stand *against the whole population* with weight 1/n. In the limit the odds of that contest are
+
+    π p(x | positive) / p(x) = P(positive | x),
+
+so any probability estimator ranks by it. (The density-ratio view of PU learning; with ω ∝ 1/e it holds for biased
+labels.) What a finite model makes of its own training rows is another matter: its scores are therefore calibrated out
+of fold by the PU likelihood, which sets scale and threshold (`pue.probabilities`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import has_fit_parameter
+from torch import Tensor
+
+from pue.data import Features, PUData, as_matrix, select
+from pue.errors import InvalidInput
+from pue.estimation import PUEstimator
+from pue.folds import content_folds, most_folds
+from pue.methods import pu_weights
+from pue.probabilities import Calibrator, Sigmoid, calibrate
+from pue.propensity import PropensityEstimator
+from pue.weights import RowWeights
+
+FEWEST = 10
+"""Labeled rows below which scores are not calibrated: rows held out would say nothing."""
+
+
+class PUWrapper(PUEstimator):
+    """A scikit-learn classifier trained on labeled positives and unlabeled rows, corrected for biased labeling.
+
+    Parameters
+    ----------
+    base_estimator : classifier with `predict_proba` and `sample_weight`, or a pipeline that ends with one
+        Logistic regression, histogram boosting, forests, LightGBM, XGBoost, …
+    propensity, prior, scenario, propensity_floor, propensity_trim, random_state
+        As in `PUClassifier`.
+    calibration : "platt" or "isotonic"
+    folds : int
+        Each row is scored by a copy that has not seen it before scores are calibrated.
+
+    Attributes
+    ----------
+    estimator_ : the fitted base estimator, labeled rows (1) against the population (0).
+    calibrator_ : its log-odds → P(positive | x).
+    prior_, prior_estimate_, propensity_, propensity_report_, classes_ : as in `PUClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(1000) < 0.4
+    >>> X = rng.normal(size=(1000, 2)) + 2 * y[:, None]
+    >>> s = (y & (rng.random(1000) < 0.5)).astype(int)
+    >>> bool(np.mean(PUWrapper(LogisticRegression(), prior=0.4).fit(X, s).predict(X) == y) > 0.85)
+    True
+    """
+
+    def __init__(
+        self,
+        base_estimator: Any,
+        *,
+        propensity: str | PropensityEstimator | None = None,
+        prior: float | Literal["estimate"] = "estimate",
+        scenario: str = "single_sample",
+        calibration: str = "platt",
+        folds: int = 3,
+        propensity_floor: float = 1e-4,
+        propensity_trim: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.base_estimator = base_estimator
+        self.propensity = propensity
+        self.prior = prior
+        self.scenario = scenario
+        self.calibration = calibration
+        self.folds = folds
+        self.propensity_floor = propensity_floor
+        self.propensity_trim = propensity_trim
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, propensity: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from features `X` and PU labels `y`: 1 labeled positive, 0 unlabeled, −1 labeled negative.
+
+        Rows labeled −1 belong to the population of a single sample; nothing more is learnt from them.
+        """
+        weight_name = _sample_weight_name(self.base_estimator)
+        data, known = self._read(X, y, propensity, sample_weight, reset=True)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self.prior_ = self._prior(data, seed)
+        e = self._propensity(data, None if known is None else known[data.labeled], seed)
+        weights = pu_weights(data, self.prior_, e)
+        self.estimator_ = self._contest(data, weights, weight_name)
+        self.calibrator_ = self._calibrate(data, weights, weight_name, seed)
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Columns P(negative), P(positive), calibrated without negatives."""
+        positive = torch.sigmoid(torch.from_numpy(self.decision_function(X))).numpy()
+        return np.column_stack([1 - positive, positive])
+
+    def _scores(self, x: Features) -> Tensor:
+        return torch.logit(self.calibrator_(_log_odds(self.estimator_, x)).clamp(1e-12, 1 - 1e-12))
+
+    def _contest(self, data: PUData, weights: RowWeights, weight_name: str) -> Any:
+        """Labeled rows against the population, every weight at least zero; the population weighs its number of rows."""
+        population = torch.nonzero(weights.background > 0)[:, 0]
+        labeled = torch.nonzero(data.labeled)[:, 0]
+        rows = torch.cat([labeled, population])
+        target = (torch.arange(len(rows)) < len(labeled)).long()
+        mass = torch.cat([weights.positive[labeled], weights.background[population]])
+        mass *= data.mass[population].sum() / weights.background.sum()
+        estimator = clone(self.base_estimator)
+        estimator.fit(as_matrix(select(data.x, rows)), target.numpy(), **{weight_name: mass.numpy()})
+        return estimator
+
+    def _calibrate(self, data: PUData, weights: RowWeights, weight_name: str, seed: int) -> Calibrator:
+        folds = min(self.folds, most_folds(data.x, data.labels))
+        if folds < 2 or data.mass[data.labeled].sum() < FEWEST:
+            return Sigmoid(1.0, float(-torch.logit(torch.tensor(1 / 3))))  # odds of ½ are P(positive | x) = ½
+        fold = torch.from_numpy(content_folds(data.x, data.labels, folds, seed=seed))
+        scores = torch.empty(data.n_rows, dtype=torch.float64)
+        for k in range(folds):
+            seen = fold != k
+            part = RowWeights(weights.positive[seen], weights.negative[seen])
+            scores[~seen] = _log_odds(self._contest(data.take(seen), part, weight_name), select(data.x, ~seen))
+        return calibrate(scores, weights, self.calibration)
+
+
+def _log_odds(estimator: Any, x: Features) -> Tensor:
+    p = torch.from_numpy(np.asarray(estimator.predict_proba(as_matrix(x))[:, 1], dtype=np.float64))
+    return torch.logit(p.clamp(1e-9, 1 - 1e-9))
+
+
+def _sample_weight_name(estimator: Any) -> str:
+    """How `fit` is told sample weights; an error for what cannot use them."""
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    if not hasattr(last, "fit") or not is_classifier(last) or not hasattr(last, "predict_proba"):
+        raise InvalidInput(
+            f"base_estimator must be a scikit-learn classifier with predict_proba; got {last!r}. For an SVM, wrap it "
+            "in sklearn.calibration.CalibratedClassifierCV."
+        )
+    if not has_fit_parameter(last, "sample_weight"):
+        raise InvalidInput(
+            f"{type(last).__name__} does not take sample_weight, which carries the correction. Use one that does, such "
+            "as LogisticRegression or HistGradientBoostingClassifier."
+        )
+    return f"{estimator.steps[-1][0]}__sample_weight" if isinstance(estimator, Pipeline) else "sample_weight"
