@@ -2,7 +2,8 @@
 
     python examples/mnist_without_negatives.py --data DATA --seeds 6 --out without_negatives.jsonl
 
-Scores of the training rows are out of fold (three folds); metrics, intervals and probabilities are estimated from the
+Scores of the training rows are out of fold (with few folds the models see fewer labels than the final one, and the
+estimates are too low); metrics, intervals and probabilities are estimated from the
 2,500 biased labels and the 60,000 unlabeled images alone. The truth is that of the model fitted on all training rows,
 on the 10,000 test images. A seed that stands in the output is not computed again.
 """
@@ -30,7 +31,7 @@ from pue.threads import one_thread
 METRICS = ("accuracy", "precision", "recall", "f1", "auc", "ap")
 
 
-def one_seed(seed: int, data: Path | None, store: Store) -> dict:
+def one_seed(seed: int, folds: int, data: Path | None, store: Store) -> dict:
     (spec,) = resolve("mnist", methods=["nnPUe"], seeds=[seed])
     split = load("mnist", data, None, None)
     hidden = hide(split, spec.labels, seed)
@@ -45,11 +46,17 @@ def one_seed(seed: int, data: Path | None, store: Store) -> dict:
         progress=False,
         **spec.settings.classifier,
     )
-    held_out = out_of_fold(classifier, rows, prior=prior, propensity=e, seed=seed)
+    held_out = out_of_fold(classifier, rows, prior=prior, propensity=e, folds=folds, seed=seed)
     fitted = classifier.fit(rows.x, rows.labels, propensity=e)
     test = torch.from_numpy(fitted.decision_function(split.test_x)).double()
     truth = evaluate(split.test_y, test).as_dict()
-    found = {"seed": seed, "truth": {name: truth[name] for name in METRICS}, "estimates": {}, "calibration": {}}
+    found = {
+        "seed": seed,
+        "folds": folds,
+        "truth": {name: truth[name] for name in METRICS},
+        "estimates": {},
+        "calibration": {},
+    }
     for kind, propensity in (("corrected", e), ("true propensities", hidden.propensity), ("scar", None)):
         estimate = estimate_metrics(
             held_out, rows.labels, prior=prior, propensity=propensity, scenario="case_control", seed=seed
@@ -87,6 +94,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder with mnist/; default: PUE_DATA")
     parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--out", type=Path, default=Path("without_negatives.jsonl"))
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where estimated propensities are kept")
     arguments = parser.parse_args()
@@ -94,7 +102,7 @@ def main() -> None:
     records = [json.loads(line) for line in lines]
     for seed in sorted(set(range(arguments.seeds)) - {record["seed"] for record in records}):
         with one_thread():
-            records.append(one_seed(seed, arguments.data, Store(arguments.runs)))
+            records.append(one_seed(seed, arguments.folds, arguments.data, Store(arguments.runs)))
         with arguments.out.open("a") as file:
             file.write(json.dumps(records[-1]) + "\n")
     show(sorted(records, key=lambda record: record["seed"]))

@@ -41,7 +41,7 @@ def compare(
     ignore: shared.Ignore = None,
     truth: shared.Truth = None,
     scenario: shared.ScenarioName = "single_sample",
-    folds: Annotated[int, typer.Option(help="Of the cross-validation.")] = 3,
+    folds: Annotated[int, typer.Option(help="Of the cross-validation.")] = 5,
     epochs: Annotated[int | None, typer.Option(help="Of a network's training.", show_default="by size")] = None,
     jobs: Annotated[int, typer.Option(help="Processes for the folds.")] = 1,
     labels: shared.Labels = None,

@@ -48,13 +48,13 @@ def diagnose(
     with voice.notes():
         voice.say(f"reading {data}")
         rows = read_rows(source, columns, scenario=scenario, seed=seed)
-        found = prepare(rows, recipe, voice.say).diagnosis
-    summary = finite(diagnosis_summary(rows, found, facts_of(source, columns)))
+        found = prepare(rows, recipe, voice.say)
+    summary = finite(diagnosis_summary(rows, found.diagnosis, facts_of(source, columns), found.report))
     if output is not None:
         from pue.report.page import write_page
 
         write_page(summary, output)
-    voice.show(str(found))
+    voice.show(str(found.diagnosis))
     if output is not None:
         voice.show(f"Page: {output}")
     voice.give(summary)

@@ -1,4 +1,4 @@
-"""`pue report`: ours beside the paper's, on the terminal or as a file."""
+"""`pue report`: a model as a page; or runs beside the paper's, on the terminal or as a file."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 FORMATS = (".md", ".tex", ".csv", ".json")
 IMAGES = "docs/images/results"
-HELP = """Show results beside the paper's, row by row: mean ± sd, n, difference, gain, cost.
+HELP = """A model as one self-contained page; or runs of pue bench beside the paper's, row by row.
 
 [bold]Examples[/bold]
+
+  pue report model -o page.html
 
   pue report runs
 
@@ -29,14 +31,20 @@ HELP = """Show results beside the paper's, row by row: mean ± sd, n, difference
 
 
 def report(
-    runs: Annotated[Path, typer.Argument(help="Folder of records: RUNS/SUITE/*.json, or one suite's.")] = Path("runs"),
+    runs: Annotated[
+        Path, typer.Argument(help="Folder of a model, or of records: RUNS/SUITE/*.json, or one suite's.")
+    ] = Path("runs"),
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A file: .md (with plots), .tex, .csv or .json.")
+        Path | None,
+        typer.Option("--output", "-o", help="A model: .html. Runs: .md (with plots), .tex, .csv or .json."),
     ] = None,
     images: Annotated[
         Path | None, typer.Option(help="Folder for the plots.", show_default=f"with .md: {IMAGES} beside it")
     ] = None,
 ) -> None:
+    if (runs / "manifest.json").is_file():
+        _page(runs, output)
+        return
     from pue.report import read_records, save_pictures
 
     if output is not None and output.suffix not in FORMATS:
@@ -53,6 +61,17 @@ def report(
 
 
 report.__doc__ = HELP
+
+
+def _page(model: Path, output: Path | None) -> None:
+    from pue.model.files import load_model
+    from pue.report.page import write_page
+
+    output = output or Path("page.html")
+    if output.suffix not in (".html", ".htm"):
+        raise InvalidInput(f"cannot write {output.name!r}: the report of a model is a page, such as page.html.")
+    write_page(load_model(model).summary, output)
+    Console().print(f"Page: {output}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _show(records: list[Record]) -> None:

@@ -28,13 +28,14 @@ def threshold_curve(
     probabilities: Tensor,
     weights: RowWeights,
     *,
-    points: int = 101,
+    thresholds: Array | None = None,
     level: float = 0.95,
     draws: int = 200,
     seed: int = 0,
 ) -> ThresholdCurve:
-    """Precision, recall, F1 and the share called positive for thresholds 0 … 1."""
-    thresholds = np.linspace(0, 1, points)
+    """Precision, recall, F1 and the share called positive at ascending thresholds from 0 (None: each hundredth)."""
+    thresholds = np.linspace(0, 1, 101) if thresholds is None else thresholds
+    points = len(thresholds)
     place = np.searchsorted(thresholds, probabilities.double().numpy(), side="right") - 1
     prior = float(weights.positive.sum())
     cells = _Cells(place, points, weights)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pue.errors import InvalidInput
 from pue.metrics import EstimatedMetrics, Metrics, calibration_error, estimate_metrics, evaluate
-from pue.model.model import PUModel
+from pue.model.model import PUModel, special_columns
 from pue.model.rows import feature_batches, warn_unknown
 from pue.model.summary import GAMMAS
 from pue.tables.labels import label_column, meanings, parse_labels
@@ -63,7 +63,7 @@ def evaluate_source(
         raise InvalidInput(
             "there is nothing to compare with: name the label column (--label) or true classes (--truth)."
         )
-    warn_unknown(source, model.vectorizer, [*others, *model.facts.get("ignore", ()), str(model.facts.get("id"))])
+    warn_unknown(source, model.vectorizer, [*others, *special_columns(model)])
     scores, propensities, columns = [], [], []
     for features, frame in feature_batches(source, model.vectorizer, others):
         scores.append(model.probabilities(features))

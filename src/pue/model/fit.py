@@ -57,7 +57,8 @@ class Recipe:
     """"platt", "isotonic", or "auto": isotonic where the labels are worth `MANY` rows or more."""
     threshold: float | str = "f1"
     precision: float | None = None
-    folds: int = 3
+    folds: int = 5
+    """Few folds make estimates pessimistic: their models see fewer labels than the final one."""
     epochs: int | None = None
     jobs: int = 1
     seed: int = 0
@@ -228,7 +229,7 @@ def _prior(data: PUData, recipe: Recipe) -> PriorEstimate:
 
 
 def _hedged(data: PUData, seed: int) -> PriorEstimate:
-    """The estimator that stands biased labels; where its interval says little, the mean of it and one that assumes SCAR.
+    """The estimator that stands biased labels; where its interval says little, the mean of it and of one for SCAR.
 
     Under biased labels the second is too low, and the first, where classes overlap, often too high.
     """

@@ -139,3 +139,9 @@ def choose_threshold(
         population = weights.background > 0
         value = prior_quantile(scores[population], min(max(float(weights.positive.sum()), 1e-9), 1 - 1e-9))
     return value, RULES[threshold]
+
+
+def special_columns(model: PUModel) -> list[str]:
+    """Columns the model knows and does not look at: label, id, truth and those that were to be ignored."""
+    named = [model.facts.get(name) for name in ("label", "id", "truth")]
+    return [*(name for name in named if name), *model.facts.get("ignore", ())]

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pue.errors import InvalidInput
-from pue.model.model import PUModel
+from pue.model.model import PUModel, special_columns
 from pue.model.rows import feature_batches, warn_unknown
 from pue.tables.labels import label_column
 from pue.tables.sources import Source
@@ -49,7 +49,7 @@ def predict_source(
         label_column(source.columns, row_id)
     name = row_id if row_id is not None else model.facts.get("id")
     kept = [name] if name is not None and name in source.columns else []
-    special = [name for name in (model.facts.get("label"), *model.facts.get("ignore", ()), *kept) if name]
+    special = [*special_columns(model), *kept]
     unknown = warn_unknown(source, model.vectorizer, special)
     with open_writer(output) as writer:
         if budget is None:

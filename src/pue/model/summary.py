@@ -16,6 +16,7 @@ from pue.diagnostics import Diagnosis
 from pue.metrics.curves import reliability, threshold_curve
 from pue.metrics.estimates import NAMES, EstimatedMetrics, estimate_metrics
 from pue.model.rows import Rows
+from pue.propensity import PropensityReport
 
 if TYPE_CHECKING:
     from pue.model.fit import Basis, Recipe, Scored
@@ -48,12 +49,13 @@ def summarize(
     }
     metrics = estimate_metrics(probabilities, scored.labels, propensity=scored.e, gammas=GAMMAS, **given)
     plain = estimate_metrics(probabilities, scored.labels, **given)
-    curve = threshold_curve(probabilities, scored.weights, points=POINTS, seed=recipe.seed)
+    thresholds = np.unique([*np.linspace(0, 1, POINTS), threshold])
+    curve = threshold_curve(probabilities, scored.weights, thresholds=thresholds, seed=recipe.seed)
     n_population = int((scored.weights.background > 0).sum())
     how = "rows scored by models that had not seen them"
     found: dict[str, Any] = finite(
         {
-            **diagnosis_summary(rows, basis.diagnosis, facts),
+            **diagnosis_summary(rows, basis.diagnosis, facts, basis.report),
             "method": _method(recipe, basis, classifier, seconds),
             "metrics": metrics_summary(metrics, how),
             "scar_metrics": metrics_summary(plain, how) if scored.e is not None else None,
@@ -76,7 +78,9 @@ def summarize(
     return found
 
 
-def diagnosis_summary(rows: Rows, d: Diagnosis, facts: dict[str, Any]) -> dict[str, Any]:
+def diagnosis_summary(
+    rows: Rows, d: Diagnosis, facts: dict[str, Any], report: PropensityReport | None = None
+) -> dict[str, Any]:
     """The part of the page that needs no model."""
     labels, vectorizer = rows.data.labels, rows.vectorizer
     kinds = {} if vectorizer is None else vectorizer.columns
@@ -114,7 +118,7 @@ def diagnosis_summary(rows: Rows, d: Diagnosis, facts: dict[str, Any]) -> dict[s
             "null": d.scar.null.tolist(),
         },
         "drivers": [{"name": driver.name, "difference": driver.difference} for driver in d.drivers[:10]],
-        "propensity": _propensity(d),
+        "propensity": _propensity(d, report),
         "warnings": [],
         "advice": [d.recommendation],
     }
@@ -183,10 +187,11 @@ def _scores(probabilities: Tensor, labels: Tensor, background: Tensor) -> dict[s
     }
 
 
-def _propensity(d: Diagnosis) -> dict[str, Any] | None:
-    if d.propensity is None or d.report is None or d.unlabeled_propensity is None:
+def _propensity(d: Diagnosis, report: PropensityReport | None) -> dict[str, Any] | None:
+    report = report or d.report
+    if d.propensity is None or report is None or d.unlabeled_propensity is None:
         return None
-    e, unlabeled, report = d.propensity.numpy(), d.unlabeled_propensity.numpy(), d.report
+    e, unlabeled = d.propensity.numpy(), d.unlabeled_propensity.numpy()
     edges = np.linspace(0, float(max(e.max(), unlabeled.max())), 31)
     weight = np.sort(1 / e)[::-1]
     points = np.unique(np.linspace(0, len(weight) - 1, 101).astype(int))

@@ -1,0 +1,68 @@
+"""One self-contained page about one run: everything inline, nothing fetched, every name escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from pue.report.page.headline import headline
+from pue.report.page.ranges import swatch
+from pue.report.page.sections import sections
+from pue.report.page.svg import breakable
+
+__all__ = ["render_page", "write_page"]
+
+
+def render_page(summary: Mapping[str, Any]) -> str:
+    """A summary as HTML; sections without data are left out, so a diagnosis alone is a page too."""
+    style, script = _part("page.css"), _part("page.js")
+    return _template().render(
+        head=headline(summary),
+        **sections(summary),
+        swatch=swatch,
+        breakable=breakable,
+        style=style,
+        script=script,
+        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'",
+    )
+
+
+def write_page(summary: Mapping[str, Any], path: str | Path) -> Path:
+    """Write the page; whoever reads the path finds the old page or the new one, never half of one."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.tmp")
+    partial.write_text(render_page(summary), encoding="utf-8", newline="\n")
+    os.replace(partial, path)
+    return path
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader(__name__, ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html.jinja")
+
+
+def _part(name: str) -> Markup:
+    return Markup(resources.files(__name__).joinpath(name).read_text(encoding="utf-8"))
+
+
+def _hash(text: str) -> str:
+    """The source expression by which a policy allows exactly this inline text."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

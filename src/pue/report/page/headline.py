@@ -1,0 +1,112 @@
+"""The first paragraph: what was learnt from which data, how well by estimate, and whether the labels are biased."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pue.report.page.formats import (
+    METRICS,
+    count,
+    date,
+    duration,
+    estimate,
+    finite,
+    interval,
+    level,
+    number,
+    p_value,
+    share,
+)
+
+FIGURES = ("f1", "precision", "recall")
+
+
+def headline(summary: Mapping[str, Any]) -> dict[str, Any]:
+    metrics = summary.get("metrics") or {}
+    return {
+        "title": str(summary.get("title") or "Positive-unlabeled report"),
+        "created": date(summary["created"]) if summary.get("created") else "",
+        "data": _data(summary.get("data") or {}),
+        "method": _method(summary.get("method") or {}),
+        "figures": _figures(metrics),
+        "level": level(metrics.get("level")),
+        "verdict": [sentence for sentence in (_quality(summary), _bias(summary), _prior(summary)) if sentence],
+        "caveat": _caveat(summary) if metrics.get("values") else "",
+        "trivial": str(metrics.get("trivial") or ""),
+    }
+
+
+def _data(data: Mapping[str, Any]) -> str:
+    kinds = {"labeled positive": "n_labeled", "labeled negative": "n_negative", "unlabeled": "n_unlabeled"}
+    parts = [f"{count(data[key])} {kind}" for kind, key in kinds.items() if data.get(key)]
+    if not parts:
+        return ""
+    source = f" from {data['source']}" if data.get("source") else ""
+    beside = " Labeled rows were collected beside the unlabeled sample." if _case_control(data) else ""
+    return f"{count(data.get('n_rows'))} rows{source}: {_listed(parts)}.{beside}"
+
+
+def _case_control(data: Mapping[str, Any]) -> bool:
+    return data.get("scenario") == "case_control"
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _method(method: Mapping[str, Any]) -> str:
+    name = method.get("display") or method.get("name")
+    if not name:
+        return ""
+    model = f" ({method['model']})" if method.get("model") else ""
+    propensity = f", propensities: {method['propensity']}" if method.get("propensity") else ""
+    took = f", in {duration(method['seconds'])}" if finite(method.get("seconds")) is not None else ""
+    return f"Learnt with {name}{model}{propensity}{took}."
+
+
+def _figures(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    values = metrics.get("values") or {}
+    return [(METRICS[key][0], *estimate(values[key], METRICS[key][1])) for key in FIGURES if values.get(key)]
+
+
+def _quality(summary: Mapping[str, Any]) -> str:
+    values = (summary.get("metrics") or {}).get("values") or {}
+    precision, recall = ((values.get(name) or {}).get("value") for name in ("precision", "recall"))
+    if finite(precision) is None or finite(recall) is None:
+        return ""
+    threshold = finite((summary.get("threshold") or {}).get("value"))
+    where = "" if threshold is None else f" at its threshold of {number(threshold)}"
+    return (
+        f"By estimate, the model finds {share(recall)} of the positives{where}, "
+        f"and {share(precision)} of the rows it flags are positive."
+    )
+
+
+def _bias(summary: Mapping[str, Any]) -> str:
+    scar = summary.get("scar")
+    if not scar:
+        return ""
+    p = p_value(scar.get("p_value"))
+    if scar.get("rejected"):
+        return f"The labels are not a fair sample of the positives ({p})."
+    return f"Nothing shows that the labels are an unfair sample of the positives ({p})."
+
+
+def _prior(summary: Mapping[str, Any]) -> str:
+    prior = summary.get("prior") or {}
+    if finite(prior.get("value")) is None or (summary.get("metrics") or {}).get("values"):
+        return ""
+    ends = "" if prior.get("low") == prior.get("high") else f" ({interval(prior.get('low'), prior.get('high'), share)})"
+    return f"About {share(prior['value'])} of all rows are positive{ends}."
+
+
+def _caveat(summary: Mapping[str, Any]) -> str:
+    known = (summary.get("data") or {}).get("n_negative")
+    why = (
+        "An estimate: the classes of the unlabeled rows are not known, so errors cannot simply be counted."
+        if known
+        else "An estimate without negatives: no row is known to be negative, so errors cannot simply be counted."
+    )
+    truth = " The exact values, from the truth column, stand below." if summary.get("truth_metrics") else ""
+    return why + truth

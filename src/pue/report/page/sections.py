@@ -1,0 +1,244 @@
+"""Summary → what each section of the page shows; None leaves a section out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pue.report.page.curves import calibration, history, weight_curve
+from pue.report.page.formats import (
+    METRICS,
+    NOTHING,
+    column,
+    count,
+    estimate,
+    finite,
+    interval,
+    level,
+    number,
+    p_value,
+    setting,
+    share,
+)
+from pue.report.page.histograms import both, histogram, null_histogram, shares_above
+from pue.report.page.ranges import bar, forest, prior_range
+from pue.report.page.threshold import own_line, score_bins, score_histogram, threshold_section
+
+Summary = Mapping[str, Any]
+View = dict[str, Any]
+
+MOST_DRIVERS, MOST_ROWS, MOST_COLUMNS = 12, 100, 300
+
+
+def sections(summary: Summary) -> dict[str, View | None]:
+    return {name: make(summary) for name, make in SECTIONS.items()}
+
+
+def _notes(summary: Summary) -> View | None:
+    notes = {name: list(summary.get(name) or []) for name in ("warnings", "advice")}
+    return notes if any(notes.values()) else None
+
+
+def _metrics(summary: Summary) -> View | None:
+    ours, scar, truth = (
+        (summary.get(name) or {}).get("values") or {} for name in ("metrics", "scar_metrics", "truth_metrics")
+    )
+    found = {*ours, *scar, *truth}
+    names = [*(name for name in METRICS if name in found), *sorted(found - set(METRICS))]
+    if not names:
+        return None
+    drawn = [name for name in names if name in METRICS and name != "flagged"]
+    metrics = summary.get("metrics") or {}
+    return {
+        "rows": [_metric(name, ours.get(name), scar.get(name), truth.get(name)) for name in names],
+        "scar": bool(scar),
+        "truth": bool(truth),
+        "chart": forest(
+            [(METRICS[name][0], ours.get(name) or {}, scar.get(name) or {}, truth.get(name)) for name in drawn],
+            "The same numbers as in the table.",
+        ),
+        "level": level(metrics.get("level")),
+        "n_labeled": count(metrics.get("n_labeled")),
+        "n_population": count(metrics.get("n_population")),
+        **{name: str(metrics.get(name) or "") for name in ("how", "assumption", "trivial")},
+    }
+
+
+def _metric(name: str, ours: Any, scar: Any, truth: object) -> View:
+    shown, form = METRICS.get(name, (name, number))
+    return {"name": shown, "ours": estimate(ours, form), "scar": estimate(scar, form), "truth": form(truth)}
+
+
+def _bias(summary: Summary) -> View | None:
+    scar, drivers = summary.get("scar") or {}, list(summary.get("drivers") or [])
+    if not scar and not drivers:
+        return None
+    largest = max((abs(finite(each.get("difference")) or 0.0) for each in drivers), default=0.0) or 1.0
+    return {
+        "tested": bool(scar),
+        "rejected": bool(scar.get("rejected")),
+        "text": str(scar.get("text") or ""),
+        "p": p_value(scar.get("p_value")),
+        "statistic": number(scar.get("statistic")),
+        "null": null_histogram(scar.get("null") or [], scar.get("statistic")),
+        "drivers": [_driver(each, largest) for each in drivers[:MOST_DRIVERS]],
+        "more": max(0, len(drivers) - MOST_DRIVERS),
+    }
+
+
+def _driver(each: Summary, largest: float) -> View:
+    difference = finite(each.get("difference"))
+    words = NOTHING if difference is None else f"{difference:+.2f}".replace("-", "−")
+    return {"name": str(each.get("name")), "bar": bar(difference, largest), "difference": words}
+
+
+def _prior(summary: Summary) -> View | None:
+    prior = summary.get("prior") or {}
+    if finite(prior.get("value")) is None:
+        return None
+    value, ends = estimate(prior, share)
+    return {
+        "value": value,
+        "given": prior.get("method") == "given",
+        "interval": "" if prior.get("low") == prior.get("high") else ends,
+        "level": level(prior.get("level")),
+        "chart": prior_range(prior),
+        "method": str(prior.get("method") or ""),
+        "assumes": str(prior.get("assumes") or ""),
+    }
+
+
+def _propensity(summary: Summary) -> View | None:
+    found = summary.get("propensity")
+    if not found:
+        return None
+    return {
+        "alarm": str(found.get("alarm") or ""),
+        "facts": [
+            ("Where they come from", str(found.get("source") or NOTHING)),
+            ("Mean propensity of the labeled rows", number(found.get("mean"))),
+            ("Labeled rows", count(found.get("n_labeled"))),
+            ("Worth, after weighting", f"{count(found.get('effective_sample_size'))} rows of equal weight"),
+            ("Largest weight", f"{number(found.get('largest_weight'))} times the mean weight"),
+            ("Propensities raised to the floor", count(found.get("n_clipped"))),
+        ],
+        "chart": histogram(
+            "propensities",
+            "Propensities of labeled and unlabeled rows",
+            "The labeled rows are an outline, the unlabeled ones an area.",
+            both(found.get("labeled"), found.get("unlabeled")),
+            "propensity",
+        ),
+        "weights": weight_curve(found.get("weight_curve") or []),
+    }
+
+
+def _scores(summary: Summary) -> View | None:
+    mark = own_line((summary.get("threshold") or {}).get("value"))
+    chart = score_histogram(summary, "scores-chart", mark)
+    if chart is None:
+        return None
+    above = shares_above(
+        "scores-above",
+        "Share of the rows at or above each score",
+        "Two falling lines, one for the labeled and one for the unlabeled rows.",
+        score_bins(summary),
+        "estimated P(positive)",
+        mark,
+    )
+    return {"chart": chart, "above": above, "marked": bool(mark)}
+
+
+def _calibration(summary: Summary) -> View | None:
+    found = summary.get("calibration") or {}
+    chart = calibration(found.get("bins") or [])
+    if chart is None:
+        return None
+    rows = [
+        (
+            share(each.get("predicted")),
+            share(each.get("estimated")),
+            interval(each.get("low"), each.get("high"), share),
+            share(each.get("share")),
+        )
+        for each in found["bins"]
+    ]
+    return {"chart": chart, "rows": rows, "method": str(found.get("method") or "")}
+
+
+def _bounds(summary: Summary) -> View | None:
+    bounds = list(summary.get("bounds") or [])
+    named = {name: METRICS[name][0] for name in ("recall", "precision") if any(each.get(name) for each in bounds)}
+    if not named:
+        return None
+    rows = [[setting(each.get("gamma")), *(_range(each.get(name)) for name in named)] for each in bounds]
+    return {"names": list(named.values()), "rows": rows}
+
+
+def _range(ends: Any) -> str:
+    low, high = ends or (None, None)
+    return share(low) if low == high else interval(low, high, share)
+
+
+def _top(summary: Summary) -> View | None:
+    top = summary.get("top_rows") or {}
+    rows = list(top.get("rows") or [])
+    if not rows:
+        return None
+    columns = list(zip(*rows[:MOST_ROWS], strict=True))
+    numeric = [any(finite(value) is not None for value in values) for values in columns]
+    return {
+        "columns": list(zip([str(name) for name in top.get("columns") or []], numeric, strict=True)),
+        "rows": [list(zip(row, numeric, strict=True)) for row in zip(*map(column, columns), strict=True)],
+        "more": max(0, len(rows) - MOST_ROWS),
+    }
+
+
+def _history(summary: Summary) -> View | None:
+    epochs = list((summary.get("method") or {}).get("history") or [])
+    chart = history(epochs)
+    if chart is None:
+        return None
+    validated = any(finite(each.get("validation")) is not None for each in epochs)
+    return {"chart": chart, "n": count(len(epochs)), "validated": validated, "last": number(epochs[-1].get("risk"))}
+
+
+def _made(summary: Summary) -> View | None:
+    data, method = summary.get("data") or {}, summary.get("method") or {}
+    facts = [
+        ("Data", data.get("source")),
+        ("Label column", data.get("label")),
+        ("Identifier column", data.get("id")),
+        ("Sampling", str(data.get("scenario") or "").replace("_", " ") or None),
+        ("Method", method.get("display") or method.get("name")),
+        ("Model", method.get("model")),
+        ("Propensities", method.get("propensity")),
+        ("Seed", method.get("seed")),
+        ("Made with", f"pue {summary['version']}" if summary.get("version") else None),
+    ]
+    columns, dropped = list(data.get("columns") or []), list(data.get("dropped") or [])
+    view = {
+        "facts": [(name, setting(value)) for name, value in facts if value is not None],
+        "settings": [(str(name), setting(value)) for name, value in (method.get("settings") or {}).items()],
+        "columns": [(str(each.get("name")), str(each.get("kind") or "")) for each in columns[:MOST_COLUMNS]],
+        "more": max(0, len(columns) - MOST_COLUMNS),
+        "dropped": [(str(each.get("name")), str(each.get("reason") or "")) for each in dropped[:MOST_COLUMNS]],
+        "more_dropped": max(0, len(dropped) - MOST_COLUMNS),
+    }
+    return view if any(view.values()) else None
+
+
+SECTIONS: dict[str, Callable[[Summary], View | None]] = {
+    "notes": _notes,
+    "threshold": threshold_section,
+    "metrics": _metrics,
+    "bias": _bias,
+    "prior": _prior,
+    "propensity": _propensity,
+    "scores": _scores,
+    "calibration": _calibration,
+    "bounds": _bounds,
+    "top": _top,
+    "history": _history,
+    "made": _made,
+}
