@@ -130,8 +130,9 @@ def diagnose(
 ) -> Diagnosis:
     """Look at features `X` and PU labels `s` (1 labeled, 0 unlabeled) before learning from them.
 
-    `prior` is a number, "estimate", a name in `PRIORS`, or an estimate there is already. Prefer a number: an estimate that assumes SCAR hides the
-    bias from the test. `propensity` is a name in `PROPENSITIES`, an estimator, or None (no weights).
+    `prior` is a number, "estimate", a name in `PRIORS`, or an estimate there is already. Prefer a number: an estimate
+    that assumes SCAR hides the bias from the test. `propensity` is a name in `PROPENSITIES`, an estimator, or None (no
+    weights).
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(600, 2)) + np.where(np.arange(600) < 300, 4.0, 0.0)[:, None] * [1, 0]
