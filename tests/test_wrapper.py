@@ -21,6 +21,7 @@ from pue import PUWrapper
 from pue.errors import InvalidInput
 from pue.metrics import calibration_error
 from pue.weights import normalized_inverse_propensity
+from pue.wrapper import repetitions
 
 
 def biased(n: int, seed: int = 0, prior: float = 0.4):
@@ -133,7 +134,6 @@ def test_few_labels_are_not_calibrated():
     [
         (LinearRegression(), "must be a scikit-learn classifier with predict_proba"),
         (LinearSVC(), "CalibratedClassifierCV"),
-        (KNeighborsClassifier(), "does not take sample_weight"),
         ("trees", "must be a scikit-learn classifier"),
     ],
 )
@@ -141,6 +141,22 @@ def test_what_cannot_be_wrapped_is_refused(base, said):
     x, s, _, _ = biased(50)
     with pytest.raises(InvalidInput, match=said):
         PUWrapper(base, prior=0.5).fit(x, s)
+
+
+def test_weights_may_be_repetitions():
+    mass = torch.tensor([0.3, 2.7, 1.0, 0.25, 0.25, 0.5, 4.1], dtype=torch.float64)
+    times = repetitions(mass)
+    gaps = (times.double() - mass).cumsum(0)
+    assert float(gaps.abs().max()) <= 0.5 + 1e-9
+    x, s, e, y = biased(800)
+    weighted, repeated = (
+        PUWrapper(LogisticRegression(), prior=0.4, repeat=repeat).fit(x, s, propensity=e) for repeat in (False, True)
+    )
+    np.testing.assert_allclose(repeated.predict_proba(x), weighted.predict_proba(x), atol=0.06)
+    neighbors = PUWrapper(KNeighborsClassifier(50), prior=0.4).fit(x, s, propensity=e)
+    assert np.mean(neighbors.predict(x) == y) > 0.85
+    with pytest.raises(InvalidInput, match=r"KNeighborsClassifier does not take sample_weight.*repeat=True"):
+        PUWrapper(KNeighborsClassifier(), prior=0.4, repeat=False).fit(x, s)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -1,4 +1,4 @@
-"""`PUWrapper`: any scikit-learn classifier that takes sample weights, as a PU classifier.
+"""`PUWrapper`: any scikit-learn classifier as a PU classifier.
 
 A PU risk needs negative weights, which trees and most solvers refuse. The reformulation used instead has none: labeled
 rows with weight π ω stand *against the whole population* with weight 1/n. In the limit the odds of that contest are
@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
@@ -41,8 +42,11 @@ class PUWrapper(PUEstimator):
 
     Parameters
     ----------
-    base_estimator : classifier with `predict_proba` and `sample_weight`, or a pipeline that ends with one
+    base_estimator : classifier with `predict_proba`, or a pipeline that ends with one
         Logistic regression, histogram boosting, forests, LightGBM, XGBoost, …
+    repeat : "auto" or bool
+        Rows repeated instead of weighted: each labeled row as often as its weight, rounded so that sums agree. "auto":
+        for classifiers without `sample_weight`, and for histogram boosting, which bins weighted columns very slowly.
     propensity, prior, scenario, propensity_floor, propensity_trim, random_state
         As in `PUClassifier`.
     calibration : "platt" or "isotonic"
@@ -73,6 +77,7 @@ class PUWrapper(PUEstimator):
         propensity: str | PropensityEstimator | None = None,
         prior: float | Literal["estimate"] = "estimate",
         scenario: str = "single_sample",
+        repeat: bool | Literal["auto"] = "auto",
         calibration: str = "platt",
         folds: int = 3,
         propensity_floor: float = 1e-4,
@@ -83,6 +88,7 @@ class PUWrapper(PUEstimator):
         self.propensity = propensity
         self.prior = prior
         self.scenario = scenario
+        self.repeat = repeat
         self.calibration = calibration
         self.folds = folds
         self.propensity_floor = propensity_floor
@@ -94,7 +100,7 @@ class PUWrapper(PUEstimator):
 
         Rows labeled −1 belong to the population of a single sample; nothing more is learnt from them.
         """
-        weight_name = _sample_weight_name(self.base_estimator)
+        weight_name = _weight_name(self.base_estimator, self.repeat)
         data, known = self._read(X, y, propensity, sample_weight, reset=True)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.prior_ = self._prior(data, seed)
@@ -113,7 +119,7 @@ class PUWrapper(PUEstimator):
     def _scores(self, x: Features) -> Tensor:
         return torch.logit(self.calibrator_(_log_odds(self.estimator_, x)).clamp(1e-12, 1 - 1e-12))
 
-    def _contest(self, data: PUData, weights: RowWeights, weight_name: str) -> Any:
+    def _contest(self, data: PUData, weights: RowWeights, weight_name: str | None) -> Any:
         """Labeled rows against the population, every weight at least zero; the population weighs its number of rows."""
         population = torch.nonzero(weights.background > 0)[:, 0]
         labeled = torch.nonzero(data.labeled)[:, 0]
@@ -121,11 +127,17 @@ class PUWrapper(PUEstimator):
         target = (torch.arange(len(rows)) < len(labeled)).long()
         mass = torch.cat([weights.positive[labeled], weights.background[population]])
         mass *= data.mass[population].sum() / weights.background.sum()
+        given = {}
+        if weight_name is None:
+            times = repetitions(mass)
+            rows, target = rows.repeat_interleave(times), target.repeat_interleave(times)
+        else:
+            given[weight_name] = mass.numpy()
         estimator = clone(self.base_estimator)
-        estimator.fit(as_matrix(select(data.x, rows)), target.numpy(), **{weight_name: mass.numpy()})
+        estimator.fit(as_matrix(select(data.x, rows)), target.numpy(), **given)
         return estimator
 
-    def _calibrate(self, data: PUData, weights: RowWeights, weight_name: str, seed: int) -> Calibrator:
+    def _calibrate(self, data: PUData, weights: RowWeights, weight_name: str | None, seed: int) -> Calibrator:
         folds = min(self.folds, most_folds(data.x, data.labels))
         if folds < 2 or data.mass[data.labeled].sum() < FEWEST:
             return Sigmoid(1.0, float(-torch.logit(torch.tensor(1 / 3))))  # odds of ½ are P(positive | x) = ½
@@ -143,17 +155,30 @@ def _log_odds(estimator: Any, x: Features) -> Tensor:
     return torch.logit(p.clamp(1e-9, 1 - 1e-9))
 
 
-def _sample_weight_name(estimator: Any) -> str:
-    """How `fit` is told sample weights; an error for what cannot use them."""
+def repetitions(mass: Tensor) -> Tensor:
+    """Whole numbers near the masses: sums over any run of rows are off by less than one.
+
+    >>> repetitions(torch.tensor([0.4, 0.4, 0.4, 2.0, 1.0]))
+    tensor([0, 1, 0, 2, 1])
+    """
+    reached = torch.cat([torch.zeros(1, dtype=torch.float64), mass.double().cumsum(0)])
+    return (reached + 0.5).floor().diff().long()
+
+
+def _weight_name(estimator: Any, repeat: bool | str) -> str | None:
+    """How `fit` is told sample weights, or None where rows are repeated; an error for what is no classifier."""
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if not hasattr(last, "fit") or not is_classifier(last) or not hasattr(last, "predict_proba"):
         raise InvalidInput(
             f"base_estimator must be a scikit-learn classifier with predict_proba; got {last!r}. For an SVM, wrap it "
             "in sklearn.calibration.CalibratedClassifierCV."
         )
-    if not has_fit_parameter(last, "sample_weight"):
+    takes = has_fit_parameter(last, "sample_weight")
+    if repeat is False and not takes:
         raise InvalidInput(
-            f"{type(last).__name__} does not take sample_weight, which carries the correction. Use one that does, such "
-            "as LogisticRegression or HistGradientBoostingClassifier."
+            f"{type(last).__name__} does not take sample_weight, which carries the correction. Pass repeat=True to "
+            "repeat rows instead."
         )
+    if repeat is True or (repeat == "auto" and (not takes or isinstance(last, HistGradientBoostingClassifier))):
+        return None
     return f"{estimator.steps[-1][0]}__sample_weight" if isinstance(estimator, Pipeline) else "sample_weight"
