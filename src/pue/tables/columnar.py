@@ -1,0 +1,71 @@
+"""Parquet, one file or a folder of them, and Arrow's own format (Feather), as file or stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from pue.errors import InvalidInput
+from pue.tables.frames import plain_type, stored_columns
+from pue.tables.problems import reading, require_bytes
+from pue.tables.table import Table
+
+
+def open_parquet(path: Path, parts: Sequence[Path] = ()) -> Table:
+    """The table in a Parquet file, or in several that agree in their columns, one after the other."""
+    files = list(parts) or [path]
+    schemas, n_rows = [], 0
+    for file in files:
+        require_bytes(file)
+        with reading(file, "a Parquet file"), parquet.ParquetFile(file) as opened:
+            schemas.append(stored_columns(file, opened.schema_arrow))
+            n_rows += opened.metadata.num_rows
+    for file, schema in zip(files, schemas, strict=True):
+        _require_same(files[0], schemas[0], file, schema)
+    return Table(path, schemas[0], n_rows, partial(_scan_parquet, files))
+
+
+def _scan_parquet(files: list[Path], names: list[str], size: int) -> Iterator[pa.RecordBatch]:
+    for file in files:
+        with reading(file, "a Parquet file"), parquet.ParquetFile(file) as opened:
+            yield from opened.iter_batches(batch_size=size, columns=names)
+
+
+def _require_same(first: Path, expected: pa.Schema, file: Path, schema: pa.Schema) -> None:
+    kinds, others = ({field.name: plain_type(field.type) or field.type for field in s} for s in (expected, schema))
+    for name in [*kinds, *others]:
+        if kinds.get(name) != others.get(name):
+            raise InvalidInput(
+                f"{first} and {file.name} are parts of one table but disagree: column {name!r} is "
+                f"{kinds.get(name, 'absent')} in the first and {others.get(name, 'absent')} in the second. Write all "
+                "parts with one schema, or keep other tables in another folder."
+            )
+
+
+def open_arrow(path: Path) -> Table:
+    """The table in an Arrow file or stream; how many rows a stream has only reading tells."""
+    with reading(path, "an Arrow file"), pa.memory_map(str(path)) as source:
+        if source.read(6) == b"ARROW1":
+            with pa.ipc.open_file(source) as reader:
+                n_rows = reader.count_rows()
+                return Table(path, stored_columns(path, reader.schema), n_rows, partial(_scan_file, path))
+        source.seek(0)
+        with pa.ipc.open_stream(source) as stream:
+            n_rows = None if any(batch.num_rows for batch in stream) else 0
+            return Table(path, stored_columns(path, stream.schema), n_rows, partial(_scan_stream, path))
+
+
+def _scan_file(path: Path, names: list[str], size: int) -> Iterator[pa.RecordBatch]:
+    with reading(path, "an Arrow file"), pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
+        for number in range(reader.num_record_batches):
+            yield reader.get_batch(number).select(names)
+
+
+def _scan_stream(path: Path, names: list[str], size: int) -> Iterator[pa.RecordBatch]:
+    with reading(path, "an Arrow stream"), pa.memory_map(str(path)) as source, pa.ipc.open_stream(source) as stream:
+        for batch in stream:
+            yield batch.select(names)

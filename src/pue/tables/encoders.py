@@ -1,0 +1,183 @@
+"""How one column becomes features, one frozen value for each kind of column.
+
+`names` are the features; `encode` writes them for any rows, without NaN, into an array that holds zeros.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+from sklearn.pipeline import Pipeline
+from skrub import DatetimeEncoder
+from threadpoolctl import threadpool_limits
+
+from pue.tables.columns import as_numbers, as_times, as_words
+
+Kind = Literal["number", "category", "text", "date", "boolean"]
+TEXT_FEATURES, TEXT_ROWS, TEXT_BUCKETS = 30, 20_000, 1 << 14
+_WORD = r"\b\w+\b"
+
+
+class Encoder(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> Kind: ...
+    @property
+    def names(self) -> list[str]: ...
+    def encode(self, column: pd.Series, out: NDArray[np.float32]) -> None: ...
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The number, its median where it is missing, and whether it is missing if it was so at training."""
+
+    name: str
+    kind: Kind
+    median: float
+    missing: bool
+
+    @classmethod
+    def fit(cls, name: str, column: pd.Series, kind: Kind) -> Numbers:
+        values = as_numbers(column, name)
+        return cls(name, kind, float(np.nanmedian(values)), bool(np.isnan(values).any()))
+
+    @property
+    def names(self) -> list[str]:
+        return [self.name, f"{self.name} is missing"] if self.missing else [self.name]
+
+    def encode(self, column: pd.Series, out: NDArray[np.float32]) -> None:
+        values = as_numbers(column, self.name)
+        gaps = np.isnan(values)
+        out[:, 0] = values
+        out[gaps, 0] = self.median
+        if self.missing:
+            out[:, 1] = gaps
+
+
+@dataclass(frozen=True)
+class Categories:
+    """One feature for each category, and one for missing values if there were any. Unknown ones are all zeros."""
+
+    kind: ClassVar[Kind] = "category"
+    name: str
+    values: list[str]
+    missing: bool
+
+    @classmethod
+    def fit(cls, name: str, column: pd.Series) -> Categories:
+        codes, words = as_words(column, name)
+        return cls(name, sorted(words[code] for code in np.unique(codes) if code >= 0), bool((codes < 0).any()))
+
+    @property
+    def names(self) -> list[str]:
+        return [f"{self.name}={value}" for value in self.values] + [f"{self.name} is missing"] * self.missing
+
+    def encode(self, column: pd.Series, out: NDArray[np.float32]) -> None:
+        codes, words = as_words(column, self.name)
+        places = {value: place for place, value in enumerate(self.values)}
+        if_missing = len(places) if self.missing else -1
+        place = np.array([*(places.get(word, -1) for word in words), if_missing])[codes]
+        known = np.flatnonzero(place >= 0)
+        out[known, place[known]] = 1
+
+
+@dataclass(frozen=True)
+class Dates:
+    """Year, month, day, weekday, where there is one the hour, and seconds since 1970; medians where it is missing."""
+
+    kind: ClassVar[Kind] = "date"
+    name: str
+    form: str | None
+    """How text spells the dates; None: they came as dates."""
+    encoder: Any
+    """skrub's DatetimeEncoder."""
+    medians: list[float]
+    missing: bool
+
+    @classmethod
+    def fit(cls, name: str, column: pd.Series, form: str | None) -> Dates:
+        times = as_times(column, name, form)
+        encoder = DatetimeEncoder(add_weekday=True)
+        features = encoder.fit_transform(times.rename("")).to_numpy(np.float32)
+        medians = np.nanmedian(features, axis=0).tolist()
+        return cls(name, form, encoder, medians, bool(times.isna().any()))
+
+    @property
+    def names(self) -> list[str]:
+        parts = [part.replace("_", " ") for part in self.encoder.extracted_features_]
+        return [f"{self.name} {part}" for part in parts] + [f"{self.name} is missing"] * self.missing
+
+    def encode(self, column: pd.Series, out: NDArray[np.float32]) -> None:
+        times = as_times(column, self.name, self.form)
+        gaps = times.isna().to_numpy()
+        n = len(self.medians)
+        out[:, :n] = self.encoder.transform(times.rename("")).to_numpy(np.float32)
+        out[gaps, :n] = self.medians
+        if self.missing:
+            out[:, n] = gaps
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Hashed words, or pieces of words where values are single ones, weighted by rarity and projected on the main
+    directions of the training rows. Missing text is all zeros.
+
+    Hashing keeps the fitted state small and free of strangers' strings; skrub's StringEncoder stores each n-gram.
+    """
+
+    kind: ClassVar[Kind] = "text"
+    name: str
+    pipeline: Any
+    """scikit-learn's HashingVectorizer, TfidfTransformer and TruncatedSVD."""
+
+    @classmethod
+    def fit(cls, name: str, column: pd.Series, seed: int) -> Texts:
+        codes, words = as_words(column, name)
+        codes = codes[codes >= 0]
+        if len(codes) > TEXT_ROWS:
+            codes = np.random.default_rng(seed).choice(codes, TEXT_ROWS, replace=False)
+        rows = [words[code] for code in codes]
+        pipeline = Pipeline(
+            [
+                ("hash", _hasher(rows)),
+                ("weight", TfidfTransformer()),
+                ("project", TruncatedSVD(TEXT_FEATURES, random_state=seed)),
+            ]
+        )
+        # One thread: the same on every machine, and no slower, for the matrices are small. Texts that differ only in
+        # their case have no variance to explain.
+        with threadpool_limits(1), np.errstate(invalid="ignore"):
+            return cls(name, pipeline.fit(rows))
+
+    @property
+    def names(self) -> list[str]:
+        return [f"{self.name} text {number}" for number in range(1, TEXT_FEATURES + 1)]
+
+    def encode(self, column: pd.Series, out: NDArray[np.float32]) -> None:
+        codes, words = as_words(column, self.name)
+        features = np.zeros((len(words) + 1, TEXT_FEATURES), np.float32)  # the last row is for the code −1
+        for start in range(0, len(words), TEXT_ROWS):
+            some = slice(start, start + TEXT_ROWS)
+            features[:-1][some] = self.pipeline.transform(words[some])
+        out[:] = features[codes]
+
+
+def _hasher(rows: Sequence[str]) -> HashingVectorizer:
+    single = sum(len(re.findall(_WORD, row)) < 2 for row in rows)
+    words, pieces = {"token_pattern": _WORD}, {"analyzer": "char_wb", "ngram_range": (3, 4)}
+    return HashingVectorizer(
+        n_features=TEXT_BUCKETS,
+        norm=None,
+        alternate_sign=False,
+        dtype=np.float32,
+        **(words if single < len(rows) / 2 else pieces),
+    )

@@ -1,0 +1,91 @@
+"""The column of PU labels, however it is spelt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pue.errors import InvalidInput
+from pue.tables.missing import MISSING
+from pue.tables.problems import listed, require_column
+
+POSITIVE, UNLABELED, NEGATIVE = 1, 0, -1
+WORDS = {
+    "positive": POSITIVE,
+    "true": POSITIVE,
+    "yes": POSITIVE,
+    "y": POSITIVE,
+    "unlabeled": UNLABELED,
+    "unlabelled": UNLABELED,
+    "false": UNLABELED,
+    "no": UNLABELED,
+    "n": UNLABELED,
+    "negative": NEGATIVE,
+}
+"""In any case, with any space around them; and the numbers 1, 0 and −1. What is missing is unlabeled."""
+
+
+def parse_labels(column: pd.Series, name: str) -> NDArray[np.int8]:
+    """Labels as 1 (labeled positive), 0 (unlabeled) and −1 (labeled negative).
+
+    >>> parse_labels(pd.Series(["yes", None, "No"]), "bought").tolist()
+    [1, 0, 0]
+    """
+    labels = meanings(column, name)
+    _require_both(labels, name)
+    return labels
+
+
+def meanings(column: pd.Series, name: str) -> NDArray[np.int8]:
+    """The same of some rows, which need not hold every kind of label."""
+    codes, spellings = pd.factorize(column)
+    found = [_meaning(str(spelling)) for spelling in spellings]
+    if strange := [str(word) for word, meaning in zip(spellings, found, strict=True) if meaning is None]:
+        raise InvalidInput(
+            f"label column {name!r} holds {listed(strange)}. Write 1, yes, true or positive for labeled positives and "
+            "0, no, false, unlabeled or nothing for the others; or name the column that holds the labels."
+        )
+    labels: NDArray[np.int8] = np.array([*found, UNLABELED], np.int8)[codes]  # the code of a missing value is −1
+    return labels
+
+
+def _meaning(spelling: str) -> int | None:
+    word = spelling.strip().casefold()
+    if word in MISSING:
+        return UNLABELED
+    if word in WORDS:
+        return WORDS[word]
+    try:
+        number = float(word)
+    except ValueError:
+        return None
+    return int(number) if number in (POSITIVE, UNLABELED, NEGATIVE) else None
+
+
+def _require_both(labels: NDArray[np.int8], name: str) -> None:
+    found = set(np.unique(labels).tolist())
+    if POSITIVE not in found:
+        raise InvalidInput(f"label column {name!r} labels no row positive. Mark the known positives with 1.")
+    if found == {POSITIVE, NEGATIVE}:
+        raise InvalidInput(
+            f"label column {name!r} holds only positives and negatives, which is ambiguous: -1 means a labeled "
+            "negative here, but unlabeled in many tables. Write 0 for the unlabeled rows, or leave their cells empty."
+        )
+    if UNLABELED not in found:
+        raise InvalidInput(
+            f"label column {name!r} labels every row positive. PU learning needs unlabeled rows too; mark them with 0."
+        )
+
+
+def label_column(columns: Sequence[str], wanted: str) -> str:
+    """`wanted`, if there is such a column.
+
+    >>> label_column(["age", "Labels"], "labels")
+    Traceback (most recent call last):
+    pue.errors.UnknownName: unknown column 'labels'. Did you mean 'Labels'? Available: Labels, age.
+    """
+    require_column(wanted, columns)
+    return wanted

@@ -1,0 +1,56 @@
+"""A table on the disk, whatever its format: columns, rows, and batches of rows in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import pandas as pd
+import pyarrow as pa
+
+from pue.tables.frames import plain_batch, plain_schema, regroup, to_frame
+from pue.tables.problems import empty, require_columns
+
+BATCH = 65_536
+Scan = Callable[[list[str], int], Iterator[pa.RecordBatch]]
+"""From columns and a number of rows to batches of at most so many rows (or as the file has them), in order."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A format is a schema and a way to scan it; the rest is the same for all."""
+
+    kind: ClassVar[Literal["table"]] = "table"
+    path: Path
+    schema: pa.Schema
+    n_rows: int | None
+    """None where only reading tells."""
+    scan: Scan = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if self.n_rows == 0:
+            raise empty(self.path, "no rows")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.schema.names)
+
+    def read(self, columns: Sequence[str] | None = None, rows: int | None = None) -> pd.DataFrame:
+        """All rows, or the first ones."""
+        if rows is not None:
+            return next(self.batches(rows, columns))
+        schema, batches = self._plain(columns, BATCH)
+        return to_frame(list(batches), schema)
+
+    def batches(self, size: int = BATCH, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
+        """All rows in order, `size` at a time."""
+        schema, batches = self._plain(columns, size)
+        for group in regroup(batches, size):
+            yield to_frame(group, schema)
+
+    def _plain(self, columns: Sequence[str] | None, size: int) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        names = require_columns(columns, self.columns)
+        schema = plain_schema(self.path, self.schema, names)
+        return schema, (plain_batch(batch, schema) for batch in self.scan(names, min(size, BATCH)))
