@@ -121,7 +121,13 @@ PRESETS: dict[tuple[str, str], Preset] = {
     ("mnist", "fast"): _fast("tabular", 10, weight_decay=1e-3, **_DRAWN, methods=_MNIST, network="mlp"),
     ("fashion_mnist", "fast"): _fast("tabular", 10, weight_decay=1e-3, **_DRAWN, methods=_MNIST, network="mlp"),
     ("cifar10", "fast"): _fast(
-        "fast_cnn", 4, propensity="patches", lr=2e-3, weight_decay=5e-4, schedule="one_cycle", **_DRAWN
+        "fast_cnn",
+        4,
+        methods={"upu": {"epochs": 1}},
+        propensity="patches",
+        lr=2e-3,
+        weight_decay=5e-4,
+        schedule="one_cycle",
     ),
     # Found on the first slices of the training set, judged by later ones, for the test set holds later ones still; see
     # docs/tuning.md.
