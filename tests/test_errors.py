@@ -11,6 +11,7 @@ from pue.errors import (
     CheckpointMismatch,
     InvalidInput,
     MissingData,
+    ModelError,
     PueError,
     PueWarning,
     TrainingDiverged,
@@ -26,6 +27,7 @@ from pue.errors import (
         (MissingData, FileNotFoundError),
         (TrainingDiverged, ArithmeticError),
         (CheckpointMismatch, RuntimeError),
+        (ModelError, ValueError),
     ],
 )
 def test_every_error_is_also_the_type_that_python_users_expect(error, also):

@@ -6,6 +6,7 @@
     ├── InvalidInput (also a ValueError)        an argument or the data cannot be used
     │   └── UnknownName                         no method, backbone, loss … of that name
     ├── MissingData (also a FileNotFoundError)  a data set is not where it was looked for
+    ├── ModelError (also a ValueError)          a model cannot be saved, or a folder holds none that can be loaded
     ├── TrainingDiverged (also an ArithmeticError)
     └── CheckpointMismatch (also a RuntimeError)
 
@@ -35,13 +36,18 @@ class UnknownName(InvalidInput):
 
     def __init__(self, kind: str, name: object, available: Iterable[str]) -> None:
         names = sorted(str(choice) for choice in available)
-        close = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.5)
-        hint = f"Did you mean {close[0]!r}? " if close else ""
+        by_lower = {choice.lower(): choice for choice in names}
+        close = difflib.get_close_matches(str(name).lower(), by_lower, n=1, cutoff=0.5)
+        hint = f"Did you mean {by_lower[close[0]]!r}? " if close else ""
         super().__init__(f"unknown {kind} {name!r}. {hint}Available: {', '.join(names)}.")
 
 
 class MissingData(PueError, FileNotFoundError):
     """A data set is not where it was looked for."""
+
+
+class ModelError(PueError, ValueError):
+    """A model that cannot be saved, or a folder that holds none that can be loaded."""
 
 
 class TrainingDiverged(PueError, ArithmeticError):

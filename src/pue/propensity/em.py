@@ -19,7 +19,7 @@ from pue.errors import InvalidInput
 from pue.folds import most_folds
 from pue.losses import logistic
 from pue.propensity.latent import expectation, row_mass
-from pue.propensity.network import NetworkModel
+from pue.propensity.network import NetworkModel, by_name
 from pue.propensity.newton import Array, sigmoid
 from pue.propensity.protocol import PropensityModel
 from pue.randomness import derive
@@ -64,7 +64,8 @@ class NetworkEM(ABC):
     def fit(self, data: PUData, *, prior: float, seed: int = 0) -> PropensityModel:
         spec = input_spec(data, "auto", torch.device("cpu"))
         _, e = self.fit_pair(data, seed=seed, build=lambda own_seed: build(self.backbone, spec, seed=own_seed))
-        return NetworkModel(e, odds=data.scenario is Scenario.CASE_CONTROL)
+        odds = data.scenario is Scenario.CASE_CONTROL
+        return NetworkModel(e, odds, backbone=by_name(self.backbone), spec=spec)
 
     def fit_pair(self, data: PUData, *, seed: int, build: Callable[[int], nn.Module]) -> tuple[nn.Module, nn.Module]:
         """The networks of f and of e, as they were in the best round; `build` makes one from a seed."""

@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from pue.backbones import InputSpec, build
+from pue.backbones import BACKBONES, InputSpec, build
 from pue.conversion import input_spec
 from pue.data import Features, PUData, Scenario
 from pue.errors import InvalidInput, UnknownName
@@ -75,7 +75,7 @@ class Network:
         odds = data.scenario is Scenario.CASE_CONTROL if self.odds is None else self.odds
         _, held_out = split_rows(data, self.training.validation, seed)
         unseen = None if held_out is None else torch.isin(torch.nonzero(data.labeled)[:, 0], held_out)
-        return NetworkModel(network.cpu(), odds, unseen)
+        return NetworkModel(network.cpu(), odds, unseen, by_name(self.backbone), spec)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,18 @@ class NetworkModel:
     odds: bool
     unseen: Tensor | None = None
     """Which of the labeled rows were held out for early stopping."""
+    backbone: str | Callable[..., nn.Module] | None = None
+    """What built the network and builds a saved one again; None: a user's own object, which cannot be named."""
+    spec: InputSpec | None = None
 
     def __call__(self, x: Features) -> Tensor:
         logits = score(self.network, x).double()
         return torch.exp(logits.clamp(-50, 50)) if self.odds else torch.sigmoid(logits)
+
+
+def by_name(backbone: str | nn.Module | Callable[..., nn.Module]) -> str | Callable[..., nn.Module] | None:
+    """The backbone, if it is a name, an import path or one of ours (with settings): a model that kept a user's function
+    could no longer be pickled.
+    """
+    ours = isinstance(backbone, str) or getattr(backbone, "func", backbone) in BACKBONES.values()
+    return backbone if ours else None

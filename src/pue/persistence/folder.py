@@ -1,0 +1,191 @@
+"""A model's folder on the disk: written as a whole or not at all, read only if every byte is the one recorded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import sys
+import uuid
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pue.errors import ModelError
+from pue.persistence import strict_json
+from pue.persistence.tree import fields
+
+SCHEMA = 1
+FORMAT = "pue model"
+MANIFEST, MODEL, TENSORS = "manifest.json", "model.json", "tensors.safetensors"
+_NAMES = re.compile(r"model\.json|tensors\.safetensors|estimator-\d{1,6}\.skops")
+_MOST_FILES = 100_000
+_LIBRARIES = ("torch", "numpy", "scikit-learn", "safetensors", "skops")
+
+
+def write_folder(target: Path, files: Mapping[str, bytes]) -> None:
+    """Files and manifest into a hidden folder beside the target, flushed to the disk, then renamed."""
+    token = uuid.uuid4().hex[:12]
+    partial, old = (target.parent / f".{target.name}.{token}.{kind}" for kind in ("partial", "replaced"))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial.mkdir()
+        for name, data in {**files, MANIFEST: _manifest(files)}.items():
+            _write(partial / name, data)
+        _fsync(partial)
+        _swap(partial, target, old)
+    except OSError as error:
+        raise ModelError(
+            f"the model cannot be saved to {target} ({error.strerror or error}). Free some space or choose another "
+            "place; what was there before is untouched."
+        ) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def require_replaceable(target: Path) -> None:
+    """A path where nothing is, or a model that may be replaced; anything else is not ours to delete."""
+    if not os.path.lexists(target):
+        return
+    try:
+        if not target.is_dir():
+            raise ModelError("it is a file.")
+        listed = {MANIFEST, *_read_manifest(target)["files"]}
+        foreign = sorted(name for name in os.listdir(target) if name not in listed)
+        if foreign:
+            raise ModelError(f"it also holds {foreign[0]}.")
+    except (ModelError, OSError) as error:
+        raise ModelError(
+            f"{target} exists and is no model of pue's: {error} Choose another path, or delete it."
+        ) from error
+
+
+def read_folder(folder: Path) -> tuple[dict[str, bytes], dict[str, str]]:
+    """The bytes of every file that the manifest lists, each checked, and the versions that wrote them."""
+    try:
+        if not folder.is_dir():
+            raise ModelError(_no_folder(folder))
+        manifest = _read_manifest(folder)
+        listed = manifest["files"]
+        for name in os.listdir(folder):
+            if name != MANIFEST and name not in listed:
+                raise ModelError(f"{folder} holds {name!r}, which is no part of the model. Remove it.")
+        files = {name: _read(folder / name, record, name) for name, record in listed.items()}
+    except (OSError, MemoryError) as error:
+        raise ModelError(f"{folder} cannot be read ({error}).") from error
+    return files, manifest["versions"]
+
+
+def versions() -> dict[str, str]:
+    return {
+        "pue": sys.modules["pue"].__version__,
+        "python": sys.version.split()[0],
+        **{library: version(library) for library in _LIBRARIES},
+    }
+
+
+def _manifest(files: Mapping[str, bytes]) -> bytes:
+    records = {name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in files.items()}
+    document = {"format": FORMAT, "schema": SCHEMA, "versions": versions(), "files": records}
+    return json.dumps(document, indent=1).encode()
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest, whole and of a schema that this version reads."""
+    if not os.path.lexists(folder / MANIFEST):
+        raise ModelError(f"{folder} is no model of pue's: it has no {MANIFEST}. Pass the folder that save() wrote.")
+    found = strict_json.parse(_read(folder / MANIFEST), MANIFEST)
+    if not isinstance(found, dict) or found.get("format") != FORMAT or type(found.get("schema")) is not int:
+        raise ModelError(
+            f"{folder} is no model of pue's: its {MANIFEST} is another. Pass the folder that save() wrote."
+        )
+    writers = found.get("versions")
+    writer = str(writers.get("pue")) if isinstance(writers, dict) else "unknown"
+    if found["schema"] > SCHEMA:
+        raise ModelError(f"{folder} was written by a newer version {writer[:40]!r} of pue; upgrade pue to load it.")
+    if found["schema"] < SCHEMA:
+        raise ModelError(
+            f"{folder} has the unknown schema {found['schema']}, written by version {writer[:40]!r} of pue. Load it "
+            "with that version and save it again."
+        )
+    manifest = fields(found, MANIFEST, ["format", "schema", "versions", "files"])
+    if not isinstance(writers, dict) or not all(isinstance(value, str) for value in writers.values()):
+        raise ModelError(f"{MANIFEST} does not say which versions wrote it: the model is damaged.")
+    manifest["files"] = _records(manifest["files"])
+    return manifest
+
+
+def _records(files: Any) -> dict[str, dict[str, Any]]:
+    if not isinstance(files, dict) or not {MODEL, TENSORS} <= set(files) or len(files) > _MOST_FILES:
+        raise ModelError(f"{MANIFEST} does not list {MODEL} and {TENSORS}: the model is damaged.")
+    for name, record in files.items():
+        if not _NAMES.fullmatch(name):
+            raise ModelError(f"{MANIFEST} lists {name[:80]!r}, which is no name of a model's file. Do not trust it.")
+        size, digest = fields(record, f"{MANIFEST}: {name}", ["bytes", "sha256"]).values()
+        if type(size) is not int or not isinstance(digest, str):
+            raise ModelError(f"{MANIFEST} has no size and hash of {name}: the model is damaged.")
+    return files
+
+
+def _read(path: Path, record: Mapping[str, Any] | None = None, name: str = MANIFEST) -> bytes:
+    """A regular file's bytes, no link followed; of the recorded size and hash, if there is a record."""
+    if not os.path.lexists(path):
+        raise ModelError(f"{name} is missing: the model is damaged. Restore it from a copy, or save the model again.")
+    if not stat.S_ISREG(path.lstat().st_mode):
+        raise ModelError(f"{name} is a link or no regular file. Do not trust this model.")
+    limited = path.suffix == ".json"
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        size = os.fstat(descriptor).st_size
+        if limited and size > strict_json.MOST_BYTES:
+            raise ModelError(f"{name} holds {size} bytes; at most {strict_json.MOST_BYTES} are read. It is no model's.")
+        if record is not None and size != record["bytes"]:
+            raise ModelError(f"{name} holds {size} bytes, not {record['bytes']}: it was cut off or altered.")
+        data = file.read()
+    if record is not None and hashlib.sha256(data).hexdigest() != record["sha256"]:
+        raise ModelError(f"{name} is not the file that was saved (SHA-256 differs): it was altered or damaged.")
+    return data
+
+
+def _no_folder(folder: Path) -> str:
+    if os.path.lexists(folder):
+        return f"{folder} is no folder. Pass the folder that save() wrote, not a file in it."
+    left = sorted(folder.absolute().parent.glob(f".{folder.name}.*.replaced"))
+    if left:
+        return f"there is no {folder}, but a save that was killed left the model before it: rename {left[0]} to it."
+    return f"there is no {folder}. Pass the folder that save() wrote."
+
+
+def _swap(partial: Path, target: Path, old: Path) -> None:
+    """The new folder in the place of the old one; whatever goes wrong, the old one is back."""
+    try:
+        if target.exists():
+            os.rename(target, old)
+        os.rename(partial, target)
+        _fsync(target.parent)
+    except BaseException:
+        if not partial.exists():
+            os.rename(target, partial)
+        if old.exists():
+            os.rename(old, target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _write(path: Path, data: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _fsync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

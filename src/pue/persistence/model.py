@@ -1,0 +1,96 @@
+"""`save` and `load`: a value ⇄ its folder."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import sklearn
+from safetensors.torch import load as tensors_from_bytes
+from safetensors.torch import save as tensors_to_bytes
+from torch import Tensor, nn
+
+from pue.errors import ModelError, PueWarning
+from pue.persistence import strict_json
+from pue.persistence.folder import MODEL, TENSORS, read_folder, require_replaceable, write_folder
+from pue.persistence.registry import TYPES
+from pue.persistence.tree import Backbones, Reader, Writer
+
+Factory = nn.Module | Callable[..., Any]
+
+
+def save(value: Any, path: str | PathLike[str]) -> None:
+    """Write a model to a folder, without pickle. A model that is there is replaced as a whole, or not at all.
+
+    Before anything is written the model is read back in memory: what cannot be loaded again is not saved.
+    """
+    target = Path(path).resolve()
+    require_replaceable(target)
+    writer = Writer(TYPES)
+    name = type(value).__name__
+    try:
+        tree = json.dumps(writer.encode(value, name)).encode()
+    except RecursionError as error:
+        raise ModelError("the model cannot be saved: it contains itself, or is nested too deep.") from error
+    files = {MODEL: tree, TENSORS: tensors_to_bytes(writer.tensors), **writer.files}
+    try:
+        _decode(files, name, lambda path: path)
+    except ModelError as error:
+        raise ModelError(f"this model could not be loaded again, so it is not saved: {error}") from error
+    write_folder(target, files)
+
+
+def load(path: str | PathLike[str], *, backbone: Factory | Mapping[str, Factory] | None = None) -> Any:
+    """The model that `save` wrote, on the CPU. Nothing of a damaged or hostile folder is run: it is a `ModelError`.
+
+    A model whose backbone is an import path "package.module:factory" does not import it: pass what stands there as
+    `backbone`, or a dictionary from import paths where there are several.
+    """
+    folder = Path(path)
+    files, written_by = read_folder(folder)
+    _warn_of_another_version(files, written_by, folder)
+    return _decode(files, "the model", _given(backbone))
+
+
+def _decode(files: Mapping[str, bytes], name: str, backbones: Backbones) -> Any:
+    tree = strict_json.parse(files[MODEL], MODEL)
+    estimators = {name: data for name, data in files.items() if name not in (MODEL, TENSORS)}
+    reader = Reader(TYPES, _tensors(files[TENSORS]), estimators, backbones)
+    value = reader.decode(tree, name)
+    reader.finish()
+    return value
+
+
+def _tensors(data: bytes) -> dict[str, Tensor]:
+    try:
+        return tensors_from_bytes(data)
+    except Exception as error:  # an AssertionError or a KeyError too, where a header is not what it should be
+        raise ModelError(f"{TENSORS} is damaged ({error}). Restore the folder from a copy, or save again.") from error
+
+
+def _given(backbone: Factory | Mapping[str, Factory] | None) -> Backbones:
+    def find(path: str) -> Factory:
+        found = backbone.get(path) if isinstance(backbone, Mapping) else backbone
+        if found is None:
+            raise ModelError(
+                f"the model was built by {path!r}, which loading does not import, for that would run code named by a "
+                "file. Import it yourself and pass it: load(path, backbone=factory)."
+            )
+        return found
+
+    return find
+
+
+def _warn_of_another_version(files: Mapping[str, bytes], written_by: Mapping[str, str], folder: Path) -> None:
+    there, here = written_by.get("scikit-learn"), sklearn.__version__
+    if there != here and len(files) > 2:
+        warnings.warn(
+            f"{folder} was written with scikit-learn {there}; here it is {here}. Check some predictions, or fit and "
+            "save the model again.",
+            PueWarning,
+            stacklevel=3,
+        )

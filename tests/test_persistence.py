@@ -1,0 +1,1484 @@
+"""Models without pickle: every method and propensity comes back bit for bit, and no folder can do harm."""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import errno
+import hashlib
+import importlib
+import inspect
+import io
+import json
+import math
+import os
+import pickle
+import pkgutil
+import random
+import shutil
+import sys
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load as tensors_from_bytes
+from safetensors.torch import save as tensors_to_bytes
+from sklearn.base import BaseEstimator
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+import pue
+import pue.methods
+import pue.propensity
+from pue import METHODS, PROPENSITIES, Augmentation, PUClassifier, Scenario
+from pue.backbones import BACKBONES, InputSpec
+from pue.errors import ModelError, PueWarning
+from pue.losses import LOSSES
+from pue.methods import LatentClass, PUbN
+from pue.persistence import folder as folder_module
+from pue.persistence import load, save, strict_json
+from pue.persistence.annotations import fits
+from pue.persistence.functions import known_functions
+from pue.persistence.lightgbm_text import check_text
+from pue.persistence.records import Estimator, PueClass, Record
+from pue.persistence.registry import TYPES
+from pue.priors import PriorEstimate
+from pue.propensity import (
+    LBE,
+    SAREM,
+    Anchor,
+    Auto,
+    Boosted,
+    CrossFit,
+    DeepSAREM,
+    DoubleLogistic,
+    Groups,
+    Known,
+    LocalCertainty,
+    Logistic,
+    Neighbors,
+    Network,
+    Patches,
+    Pool,
+)
+from pue.training import Batching, EpochRecord, Training
+
+QUICK = Training(epochs=1, batching=Batching(64, "pooled"), validation=0.2, criterion="likelihood")
+SMALL = {"steps": 2, "round_steps": 1, "rounds": 1}
+SMALLER: dict[str, Any] = {
+    "auto": Auto(folds=2),
+    "boosted": Boosted(folds=2, iterations=5),
+    "double_logistic": DoubleLogistic(starts=1),
+    "lbe": LBE(**SMALL),
+    "neighbors": CrossFit(Neighbors(), 3),
+    "network": Network(training=QUICK),
+    "patches": Patches(folds=2),
+    "sarem": SAREM(iterations=3),
+    "sarem_deep": DeepSAREM(**SMALL),
+}
+
+
+def table(n: int = 80, dtype: Any = np.float32) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    truth = rng.random(n) < 0.4
+    x = (rng.normal(size=(n, 3)) + 2 * truth[:, None]).astype(dtype)
+    return x, (truth & (rng.random(n) < 0.5)).astype(int)
+
+
+def images(n: int = 40) -> tuple[Any, Any]:
+    rng = np.random.default_rng(1)
+    truth = rng.random(n) < 0.5
+    x = rng.integers(0, 128, (n, 1, 12, 12)) + 100 * truth[:, None, None, None]
+    return x.astype(np.uint8), (truth & (rng.random(n) < 0.6)).astype(int)
+
+
+def fitted(data: tuple[Any, Any] | None = None, **options: Any) -> PUClassifier:
+    x, s = table() if data is None else data
+    settings: dict[str, Any] = {"prior": 0.5, "epochs": 2, "batch_size": 32, "random_state": 0, **options}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PueWarning)
+        return PUClassifier(**settings).fit(x, s)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal, to the last bit and type, whatever it is."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Tensor):
+        return a.dtype == b.dtype and a.stride() == b.stride() and bool(torch.equal(a.nan_to_num(), b.nan_to_num()))
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.strides == b.strides and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    if isinstance(a, nn.Module):
+        return same(dict(a.state_dict()), dict(b.state_dict()))
+    if isinstance(a, partial):
+        return a.func is b.func and a.keywords == b.keywords
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if is_dataclass(a):
+        return all(same(getattr(a, field.name), getattr(b, field.name)) for field in fields(a))
+    if isinstance(a, BaseEstimator):
+        return same(a.get_params(), b.get_params()) and set(vars(a)) == set(vars(b))
+    return bool(a == b) or (isinstance(a, float | np.floating) and math.isnan(a) and math.isnan(b))
+
+
+def assert_same_classifier(before: PUClassifier, after: PUClassifier, data: tuple[Any, Any]) -> None:
+    x, s = data
+    check_is_fitted(after)
+    for method in ("decision_function", "predict_proba", "predict"):
+        assert same(getattr(before, method)(x), getattr(after, method)(x)), method
+    assert before.score(x, s) == after.score(x, s)
+    assert same(before.get_params(), after.get_params())
+    assert set(vars(before)) == set(vars(after))
+    for name in vars(before):
+        assert same(getattr(before, name), getattr(after, name)), name
+    if before._propensity_model is not None:
+        rows = torch.from_numpy(np.asarray(x))
+        assert torch.equal(before._propensity_model(rows), after._propensity_model(rows))
+
+
+def round_trip(value: Any, path: Path, **options: Any) -> Any:
+    save(value, path / "model")
+    return load(path / "model", **options)
+
+
+# ----------------------------------------------------------------------------------------- what comes back
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_comes_back(name: str, tmp_path: Path) -> None:
+    method: Any = METHODS[name]
+    if isinstance(method, LatentClass):
+        method = replace(method, estimator=replace(method.estimator, **SMALL))
+    propensity = Logistic() if name in ("ipw", "nnipw", "nnpu", "pubn") else None
+    before = fitted(method=method, propensity=propensity)
+    before.save(tmp_path / "model")
+    assert_same_classifier(before, pue.load(tmp_path / "model"), table())
+
+
+def test_a_method_by_name_comes_back(tmp_path: Path) -> None:
+    before = fitted(method="upu", loss="logistic", prior="elkan_noto", augmentation=Augmentation(mixup=0.2))
+    after = round_trip(before, tmp_path)
+    assert_same_classifier(before, after, table())
+    assert after.method == "upu"
+    assert isinstance(after.prior_estimate_, PriorEstimate)
+
+
+@pytest.mark.parametrize("name", PROPENSITIES)
+def test_every_propensity_comes_back(name: str, tmp_path: Path) -> None:
+    before = fitted(propensity=SMALLER.get(name, name), epochs=1)
+    assert_same_classifier(before, round_trip(before, tmp_path), table())
+
+
+@pytest.mark.parametrize(
+    "propensity",
+    [
+        Auto(
+            folds=2,
+            image_network=Network(alpha=0.0, backbone=partial(BACKBONES["mlp"], depth=1, width=5), training=QUICK),
+        ),
+        Patches(patterns=8, components=5, folds=2),
+        DeepSAREM(backbone=partial(BACKBONES["fast_cnn"], width=2), **SMALL),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_propensities_of_images_come_back(propensity: Any, tmp_path: Path) -> None:
+    backbone = partial(BACKBONES["fast_cnn"], width=2)
+    before = fitted(images(), propensity=propensity, backbone=backbone, epochs=1)
+    assert_same_classifier(before, round_trip(before, tmp_path), images())
+
+
+@pytest.mark.parametrize(
+    "propensity",
+    [
+        Anchor(CrossFit(Logistic(), 2)),
+        CrossFit(Logistic(), 2, calibration="platt"),
+        CrossFit(Logistic(), 2, calibration="isotonic"),
+        Groups(2, {0.0: 0.5, 1.0: 0.6}),
+        Known(2),
+        LocalCertainty(Boosted(folds=2, iterations=5)),
+        Pool({"linear": CrossFit(Logistic(), 2), "near": CrossFit(Neighbors((1, 2)), 2)}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.parametrize("scenario", Scenario)
+def test_propensities_by_value_come_back_in_both_scenarios(propensity: Any, scenario: Scenario, tmp_path: Path) -> None:
+    x, s = table()
+    x[:, 2] = (x[:, 2] > 1) if isinstance(propensity, Groups) else np.linspace(0.1, 1, len(x))
+    before = fitted((x, s), propensity=propensity, scenario=scenario, epochs=1)
+    assert_same_classifier(before, round_trip(before, tmp_path), (x, s))
+
+
+def test_two_students_of_images_come_back(tmp_path: Path) -> None:
+    before = fitted(images(), method="selfpu", backbone=partial(BACKBONES["fast_cnn"], width=3))
+    after = round_trip(before, tmp_path)
+    assert_same_classifier(before, after, images())
+    assert not any(weight.requires_grad for weight in after.network_.teachers.parameters())
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_every_backbone_by_name_comes_back(name: str, tmp_path: Path) -> None:
+    if name == "resnet50":
+        pytest.skip("as resnet50_imagenet, which contains it")
+    shape = (1, 16, 16) if "cnn" in name or "resnet" in name else (3,)
+    model = pue.propensity.network.NetworkModel(
+        pue.backbones.build(name, InputSpec(shape), seed=1).eval(), True, None, name, InputSpec(shape)
+    )
+    rows = torch.rand(2, *shape)
+    assert torch.equal(round_trip(model, tmp_path)(rows), model(rows))
+
+
+def test_a_frame_with_names_comes_back(tmp_path: Path) -> None:
+    x, s = table()
+    frame = pd.DataFrame(x, columns=["a", "ß", "c"])
+    before = fitted((frame, s))
+    after = round_trip(before, tmp_path)
+    assert_same_classifier(before, after, (frame, s))
+    assert after.feature_names_in_.tolist() == ["a", "ß", "c"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        after.predict(frame[["c", "a", "ß"]])
+
+
+def test_double_precision_known_propensities_and_numpy_settings_come_back(tmp_path: Path) -> None:
+    x, s = table(dtype=np.float64)
+    before = PUClassifier(np.str_("nnpu"), prior=np.float64(0.5), epochs=np.int64(2), random_state=np.int64(3))
+    before.fit(x, s, propensity=np.linspace(0.2, 1, len(x)))
+    after = round_trip(before, tmp_path)
+    assert after.network_.network[2].weight.dtype == torch.float64
+    assert same(before.decision_function(x), after.decision_function(x))
+    assert before.get_params() == after.get_params()
+
+
+def test_what_belongs_to_the_machine_is_not_kept(tmp_path: Path) -> None:
+    x, s = table()
+    before = PUClassifier(
+        prior=0.5, epochs=1, checkpoint_dir=tmp_path / "c", progress=False, random_state=np.random.RandomState(0)
+    )
+    after = round_trip(before.fit(x, s), tmp_path)
+    assert (after.checkpoint_dir, after.progress, after.random_state) == (None, None, None)
+    assert str(tmp_path) not in (tmp_path / "model" / "model.json").read_text()
+
+
+def test_a_model_of_a_gpu_loads_without_one(tmp_path: Path) -> None:
+    before = fitted().set_params(device="cuda")
+    after = round_trip(before, tmp_path)
+    assert after.device == "cuda"
+    assert same(before.decision_function(table()[0]), after.decision_function(table()[0]))
+
+
+def test_an_unfitted_classifier_has_nothing_to_save_but_may_be_part_of_a_model(tmp_path: Path) -> None:
+    with pytest.raises(NotFittedError):
+        PUClassifier().save(tmp_path / "model")
+    before = PUClassifier(PUbN(tau=0.7), propensity=Auto(), loss=LOSSES["savage"], backbone=BACKBONES["mlp"])
+    after = round_trip({"base": before}, tmp_path)["base"]
+    assert same(before.get_params(), after.get_params())
+    assert not hasattr(after, "network_")
+
+
+def test_a_loaded_classifier_can_be_saved_and_fitted_again(tmp_path: Path) -> None:
+    before = fitted(propensity="logistic")
+    once = round_trip(before, tmp_path)
+    twice = round_trip(once, tmp_path)
+    assert_same_classifier(before, twice, table())
+    again = twice.fit(*table())
+    assert same(again.decision_function(table()[0]), before.decision_function(table()[0]))
+
+
+numbers = st.floats() | st.integers(-(2**70), 2**70) | st.booleans() | st.none() | st.text(max_size=5)
+trees = st.recursive(
+    numbers | st.sampled_from([*Scenario, torch.float64, LOSSES["ramp"], np.float32(0.1), np.int8(-3), np.bool_(True)]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.tuples(inner, inner)
+        | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+        | st.dictionaries(st.floats(allow_nan=False), inner, max_size=2)
+    ),
+    max_leaves=8,
+)
+
+
+@given(value=trees)
+def test_plain_values_come_back(value: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+    assert same(round_trip(value, tmp_path_factory.mktemp("plain")), value)
+
+
+ARRAYS: dict[str, Any] = {
+    "empty": np.zeros((0, 3)),
+    "fortran": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    "channels last": torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last),
+    "transposed": torch.rand(4, 3).T,
+    "scalar": torch.tensor(2.5),
+    "half": torch.tensor([1.5, math.nan], dtype=torch.bfloat16),
+    "bytes": torch.arange(5, dtype=torch.uint8),
+    "objects": np.array(["a", "bc"], dtype=object),
+    **{kind: np.array([0, 1, 2]).astype(kind) for kind in ("?", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8")},
+    **{kind: np.array([0.1, np.nan, -np.inf]).astype(kind) for kind in ("f2", "f4", "f8")},
+}
+
+
+def test_arrays_and_tensors_come_back_in_type_and_order(tmp_path: Path) -> None:
+    after = round_trip(ARRAYS, tmp_path)
+    for name, array in ARRAYS.items():
+        assert same(array, after[name]), name
+
+
+def test_views_come_back_as_values(tmp_path: Path) -> None:
+    views = [np.arange(6)[::-2], torch.arange(6.0)[::2], torch.ones(1).expand(3), np.arange(3.0).astype(">f8")]
+    readonly = np.arange(3)
+    readonly.flags.writeable = False
+    for view, after in zip([*views, readonly], round_trip([*views, readonly], tmp_path), strict=True):
+        assert np.array_equal(view, after)
+
+
+# ------------------------------------------------------------------------------------- estimators by skops
+
+
+def text_frame() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    words = ["red", "green", "blue", "old", "new", "big"]
+    return pd.DataFrame(
+        {
+            "number": rng.normal(size=60),
+            "few": rng.choice(["x", "y", "z"], 60),
+            "two": rng.choice(["u", "v"], 60),
+            "date": pd.date_range("2020-01-01", periods=60, tz="UTC"),
+            "text": [" ".join(rng.choice(words, 2)) + str(row) for row in range(60)],
+        }
+    )
+
+
+def of_table() -> Iterator[tuple[Any, Callable[[Any], Any]]]:
+    x, s = table()
+    yield LogisticRegression().fit(x, s), lambda e: e.predict_proba(x)
+    yield StandardScaler().fit(x), lambda e: e.transform(x)
+    yield PCA(2).fit(x), lambda e: e.transform(x)
+    yield TruncatedSVD(2, random_state=0).fit(x), lambda e: e.transform(x)
+    yield IsotonicRegression(out_of_bounds="clip").fit(x[:, 0], s), lambda e: e.predict(x[:, 0])
+    boosted = HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5, categorical_features=[2])
+    yield boosted.fit(np.round(abs(x)), s), lambda e: e.predict_proba(np.round(abs(x)))
+    yield SplineTransformer(3).fit(x), lambda e: e.transform(x)
+    yield make_pipeline(StandardScaler(), LogisticRegression()).fit(x, s), lambda e: e.predict_proba(x)
+
+
+@pytest.mark.parametrize(("estimator", "use"), list(of_table()), ids=lambda value: type(value).__name__)
+def test_estimators_of_scikit_learn_come_back(estimator: Any, use: Any, tmp_path: Path) -> None:
+    assert same(use(round_trip(estimator, tmp_path)), use(estimator))
+
+
+def test_a_table_vectorizer_comes_back(tmp_path: Path) -> None:
+    skrub = pytest.importorskip("skrub")
+    frame, s = text_frame(), table(60)[1]
+    encoder = skrub.StringEncoder(n_components=3, vectorizer="tfidf", ngram_range=(1, 1), analyzer="word")
+    pipeline = make_pipeline(skrub.TableVectorizer(high_cardinality=encoder), StandardScaler(), LogisticRegression())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of pandas, on its own
+        before = pipeline.fit(frame, s)
+        after = round_trip(before, tmp_path)
+        assert same(after.predict_proba(frame), before.predict_proba(frame))
+
+
+def lightgbm_model(**options: Any) -> Any:
+    lightgbm = pytest.importorskip("lightgbm")
+    frame = text_frame()[["number", "few", "two"]].astype({"few": "category", "two": "category"})
+    target = (frame["few"] == "x").to_numpy() ^ (frame["number"] > 1).to_numpy()
+    settings = {"n_estimators": 4, "min_child_samples": 2, "min_data_per_group": 1, "verbose": -1, "n_jobs": 1}
+    return lightgbm.LGBMClassifier(**settings, **options).fit(frame, target.astype(int)), frame
+
+
+def test_lightgbm_comes_back_categories_and_stumps_included(tmp_path: Path) -> None:
+    for options in ({}, {"min_split_gain": 1e9}, {"max_depth": 1}, {"boosting_type": "dart"}):
+        before, frame = lightgbm_model(**options)
+        after = round_trip(before, tmp_path)
+        assert same(after.predict_proba(frame), before.predict_proba(frame))
+
+
+LIGHTGBM_LIES = [
+    ("left_child=", "left_child=99 ", "tree_sizes are not"),
+    ("split_feature=", "split_feature=7", "tree_sizes are not"),
+    ("tree_sizes=", "tree_sizes=9", "tree_sizes are not"),
+    ("max_feature_idx=2", "max_feature_idx=20", "not those of 21 columns"),
+    ("num_class=1", "num_class=3", "several classes"),
+    ("binary sigmoid:1", "multiclass num_class:99", "no single score"),
+    ("end of trees", "end of tree", "cut off"),
+    ("Tree=0", "Tree=1", "not numbered"),
+    ("version=v4", "version=v4\nconfig=/etc/passwd", "unknown or stand twice"),
+    ("tree\n", "tree\x00\n", "cut off"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), LIGHTGBM_LIES, ids=[old for old, _, _ in LIGHTGBM_LIES])
+def test_text_that_would_mislead_lightgbm_is_refused(old: str, new: str, message: str) -> None:
+    text = lightgbm_model()[0].booster_.model_to_string()
+    check_text(text)
+    with pytest.raises(ModelError, match=message):
+        check_text(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "message"),
+    [
+        ("left_child", "1000000", "out of the tree, or back"),
+        ("right_child", "0", "out of the tree, or back"),
+        ("right_child", "-99", "out of the tree, or back"),
+        ("split_feature", "3", "no such column"),
+        ("split_feature", "-1", "no such column"),
+        ("threshold", "7", "no such set of categories"),
+        ("decision_type", "77", "decision_type is none"),
+        ("cat_boundaries", "1", "not those of its categories"),
+        ("cat_threshold", "-1", "what is no set"),
+        ("leaf_value", "nothing", "what is no number"),
+        ("num_cat", "5", "not those of its categories"),
+        ("num_leaves", "3000", "another length"),
+        ("is_linear", "1", "is linear"),
+    ],
+)
+def test_trees_that_would_lead_lightgbm_astray_are_refused(entry: str, value: str, message: str) -> None:
+    """The first number of the entry is replaced, and the recorded sizes made right again."""
+    head, *blocks = lightgbm_model()[0].booster_.model_to_string().split("Tree=")
+    place = next(k for k, block in enumerate(blocks) if "decision_type=1" in block)
+    lines = blocks[place].split("\n")
+    at = next(k for k, line in enumerate(lines) if line.startswith(f"{entry}="))
+    lines[at] = f"{entry}=" + " ".join([value, *lines[at].split("=")[1].split(" ")[1:]])
+    blocks[place] = "\n".join(lines)
+    text = "Tree=".join([head, *blocks])
+    trees = ["Tree=" + block.split("end of trees")[0] for block in blocks]
+    sizes = " ".join(str(len(tree)) for tree in trees)
+    text = "\n".join(f"tree_sizes={sizes}" if line.startswith("tree_sizes") else line for line in text.split("\n"))
+    with pytest.raises(ModelError, match=message):
+        check_text(text)
+
+
+def test_an_estimator_that_is_not_listed_is_refused_by_name(tmp_path: Path) -> None:
+    x, s = table()
+    for estimator, name in ((KNeighborsClassifier(), "KNeighborsClassifier"), (RandomForestClassifier(2), "Forest")):
+        with pytest.raises(ModelError, match=rf"{name}.* is not one that pue loads from a file"):
+            save(estimator.fit(x, s), tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+# --------------------------------------------------------------------------------------------- backbones
+
+
+class Own(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 1)
+        self.register_buffer("shift", torch.ones(()), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        scores: Tensor = self.layer(x) + self.shift
+        return scores
+
+
+@pytest.mark.parametrize("backbone", [Own(), lambda spec: Own(), partial(BACKBONES["mlp"], nn.Linear(2, 2))])
+def test_a_users_own_network_needs_an_import_path(backbone: Any, tmp_path: Path) -> None:
+    model = fitted(epochs=1).set_params(backbone=backbone)
+    with pytest.raises(ModelError, match=r"backbone cannot be saved: .*(import path|does not know how)"):
+        model.save(tmp_path / "model")
+    before = fitted(epochs=1, propensity=Network(backbone=lambda spec: Own(), training=QUICK)).set_params(
+        propensity=None
+    )
+    pickle.dumps(before)
+    with pytest.raises(ModelError, match=r"_propensity_model.* does not know what built it.*import path"):
+        before.save(tmp_path / "model")
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A module with a network, and a file that appears when it is imported."""
+    folder = tmp_path / "package"
+    folder.mkdir()
+    (folder / "networks_for_pue.py").write_text(
+        "from pathlib import Path\nfrom torch import nn\nPath(__file__).with_name('imported').touch()\n"
+        "def tiny(spec):\n    return nn.Linear(spec.size, 1)\n"
+        "def other(spec):\n    return nn.Linear(spec.size, 1, bias=False)\n"
+    )
+    monkeypatch.syspath_prepend(str(folder))
+    yield folder
+    sys.modules.pop("networks_for_pue", None)
+
+
+def test_an_import_path_is_kept_but_not_imported(package: Path, tmp_path: Path) -> None:
+    before = fitted(
+        (table()[0].astype(np.float32), table()[1]),
+        backbone="networks_for_pue:tiny",
+        propensity=Network(backbone="networks_for_pue:other", training=QUICK),
+    )
+    before.save(tmp_path / "model")
+    (package / "imported").unlink()
+    tiny, other = (lambda spec: nn.Linear(3, 1)), (lambda spec: nn.Linear(3, 1, bias=False))
+    sys.modules.pop("networks_for_pue", None)
+    with pytest.raises(ModelError, match=r"'networks_for_pue:\w+', which loading does not import.*backbone=factory"):
+        load(tmp_path / "model")
+    with pytest.raises(ModelError, match="networks_for_pue:other"):
+        load(tmp_path / "model", backbone={"networks_for_pue:tiny": tiny})
+    with pytest.raises(ModelError, match="does not fit its backbone"):
+        load(tmp_path / "model", backbone=tiny)
+    after = load(tmp_path / "model", backbone={"networks_for_pue:tiny": tiny, "networks_for_pue:other": other})
+    assert not (package / "imported").exists()
+    assert_same_classifier(before, after, table())
+
+
+def test_a_module_may_stand_for_an_import_path(package: Path, tmp_path: Path) -> None:
+    before = fitted(backbone="networks_for_pue:tiny")
+    before.save(tmp_path / "model")
+    after = load(tmp_path / "model", backbone=nn.Linear(3, 1))
+    assert same(before.decision_function(table()[0]), after.decision_function(table()[0]))
+
+
+def test_a_backbone_that_was_changed_after_the_fit_is_noticed(tmp_path: Path) -> None:
+    model = fitted(epochs=1).set_params(backbone="mlp")
+    with pytest.raises(ModelError, match=r"not saved: .*does not fit its backbone 'mlp'.*fit again"):
+        model.save(tmp_path / "model")
+
+
+# ------------------------------------------------------------------------------------ what cannot be saved
+
+
+class Sub(PUClassifier):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({1, 2}, r"builtins\.set"),
+        (b"bytes", r"builtins\.bytes"),
+        (Path("a"), r"pathlib"),
+        (np.array([1j]), r"numpy\.ndarray"),
+        (np.array(["a", "b"]), r"numpy\.ndarray"),
+        (np.array([object()]), r"numpy\.ndarray"),
+        (torch.tensor([1j]), "complex"),
+        (torch.eye(2).to_sparse(), "sparse"),
+        ({(1, 2): 3}, r"builtins\.dict"),
+        (Sub(), r"test_persistence\.Sub"),
+        (print, "import path"),
+        (Known(lambda x: x[:, 0]), r"Known\.e cannot be saved.*give the index of a column"),
+        ([{"deep": [object()]}], r"list\[0\]\['deep'\]\[0\] cannot be saved.*builtins\.object"),
+        (partial(print, 1), r"functools\.partial"),
+        (partial(BACKBONES["mlp"], depth=2**20), r"functools\.partial"),
+    ],
+    ids=str,
+)
+def test_what_is_not_listed_is_refused(value: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=message):
+        save(value, tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_list_that_contains_itself_is_refused(tmp_path: Path) -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(ModelError, match="contains itself"):
+        save(endless, tmp_path / "model")
+    deep: Any = 0
+    for _ in range(150):
+        deep = [deep]
+    with pytest.raises(ModelError, match="more than 100 levels"):
+        save(deep, tmp_path / "model")
+
+
+def test_settings_of_a_wrong_type_are_refused_when_saved(tmp_path: Path) -> None:
+    with pytest.raises(
+        ModelError, match=r"not saved: PUClassifier\.propensity_trim should be of type .*bool.*; it is a int"
+    ):
+        fitted(epochs=1).set_params(propensity_trim=1).save(tmp_path / "model")
+    with pytest.raises(ModelError, match=r"not saved: Neighbors\.labels should be of type tuple"):
+        save(Neighbors([1, 2]), tmp_path / "model")  # type: ignore[arg-type]
+
+
+def test_an_attribute_that_is_not_listed_is_refused(tmp_path: Path) -> None:
+    model = fitted(epochs=1)
+    model.note = "mine"
+    with pytest.raises(ModelError, match="no attribute 'note'"):
+        model.save(tmp_path / "model")
+
+
+# --------------------------------------------------------------------------------------------- registry
+
+
+def test_every_value_of_the_library_is_registered() -> None:
+    """Methods, propensity estimators and their models: dataclasses with `fit` or `__call__`."""
+    found = set()
+    for package in (pue.methods, pue.propensity):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            for name, kind in vars(importlib.import_module(module.name)).items():
+                own = inspect.isclass(kind) and kind.__module__ == module.name
+                if own and is_dataclass(kind) and (hasattr(kind, "fit") or "__call__" in vars(kind)):
+                    found.add((name, inspect.isabstract(kind)))
+    assert {name for name, abstract in found if not abstract} - set(TYPES) == set()
+    assert len(found) > 35
+
+
+def test_the_registry_names_classes_that_exist_and_whose_types_can_be_checked() -> None:
+    for name, codec in TYPES.items():
+        if isinstance(codec, PueClass):
+            kind = codec.find()
+            assert (name, kind.__module__) == (codec.name, f"pue.{codec.path.partition(':')[0]}")
+            assert isinstance(codec, Estimator) or is_dataclass(kind)
+
+
+def test_one_line_registers_a_dataclass_or_an_estimator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pue.weights import RowWeights  # a dataclass of pue that no model holds yet
+
+    value = RowWeights(torch.ones(2), torch.zeros(2))
+    with pytest.raises(ModelError, match="RowWeights"):
+        save(value, tmp_path / "model")
+    monkeypatch.setitem(TYPES, "RowWeights", Record("weights:RowWeights"))
+    assert same(round_trip(value, tmp_path), value)
+
+
+def test_functions_have_one_name_each() -> None:
+    known = known_functions()
+    for name in METHODS:
+        assert all(callable(known[key]) for key in known), name
+    assert known["losses.sigmoid"] is LOSSES["sigmoid"]
+    assert known["backbones.mlp"] is BACKBONES["mlp"]
+    assert known["risk of nnpu"] is METHODS["nnpu"].risk  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation", "answer"),
+    [
+        (1, int, True),
+        (True, int, False),
+        (np.int64(1), int, True),
+        (1.0, int, False),
+        (1, float, True),
+        (np.float32(1), float, True),
+        (True, float, False),
+        (np.bool_(True), bool, True),
+        (1, bool, False),
+        ("a", str | None, True),
+        (None, str | None, True),
+        (1, str | None, False),
+        ((1, 2), tuple[float, ...], True),
+        ((1, "a"), tuple[float, ...], False),
+        ((1, "a"), tuple[int, str], True),
+        ((1,), tuple[int, str], False),
+        ([1], tuple[int, ...], False),
+        ({"a": 1}, dict[str, int], True),
+        ({1: 1}, dict[str, int], False),
+        ([1, 2], list[int], True),
+        (["1"], list[int], False),
+        (len, Callable[..., Any], True),
+        (3, Callable[..., Any], False),
+        (np.ones(2), np.typing.NDArray[np.float64], True),
+        (np.ones(2, int), np.typing.NDArray[np.float64], False),
+        (np.ones(2), np.typing.NDArray[Any], True),
+        (Logistic(), pue.propensity.PropensityEstimator, True),
+        (3, pue.propensity.PropensityEstimator, False),
+        (PUbN(), pue.methods.Method, True),
+        ("anything", Any, True),
+    ],
+    ids=str,
+)
+def test_values_are_compared_with_annotations(value: Any, annotation: Any, answer: bool) -> None:
+    assert fits(value, annotation) is answer
+
+
+# ------------------------------------------------------------------------------------ all or nothing
+
+
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left on device")], ids=["^C", "disk"]
+)
+@pytest.mark.parametrize("replacing", [False, True], ids=["new", "replacing"])
+def test_a_save_that_fails_anywhere_leaves_what_was_there(
+    error: BaseException, replacing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "model"
+    calls = 0
+    fail_at = -1
+
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls - 1 == fail_at:
+                raise error
+            return function(*args, **options)
+
+        return call
+
+    def attempt(value: Any) -> None:
+        nonlocal calls
+        calls = 0
+        with monkeypatch.context() as patch:
+            for owner, name in ((os, "fsync"), (os, "rename"), (Path, "mkdir"), (Path, "open")):
+                patch.setattr(owner, name, counted(getattr(owner, name)))
+            save(value, target)
+
+    attempt({"old": torch.ones(3)})
+    steps = calls
+    assert steps >= 9  # two folders made, three files opened and flushed, the folder flushed, renamed, flushed
+    for fail_at in range(steps + (1 if replacing else 0)):
+        if not replacing:
+            shutil.rmtree(target)
+        expected = ModelError if isinstance(error, OSError) else KeyboardInterrupt
+        with pytest.raises(expected, match="No space left on device.*untouched" if expected is ModelError else None):
+            attempt({"new": torch.zeros(4)})
+        assert [path.name for path in tmp_path.iterdir()] == (["model"] if replacing else []), fail_at
+        if replacing:
+            assert same(load(target), {"old": torch.ones(3)})
+        else:
+            save({"old": torch.ones(3)}, target)
+    fail_at = -1
+    attempt({"new": torch.zeros(4)})
+    assert same(load(target), {"new": torch.zeros(4)})
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_only_a_model_is_replaced(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for make, message in (
+        (lambda: None, "no model of pue's: .*no manifest.json"),
+        (lambda: (folder / "manifest.json").write_text("{}"), "no model of pue's"),
+        (lambda: (folder / "manifest.json").write_text("{"), "no model of pue's"),
+    ):
+        make()
+        before = sorted(folder.iterdir())
+        with pytest.raises(ModelError, match=message):
+            save(1, folder)
+        assert sorted(folder.iterdir()) == before
+    file = tmp_path / "file"
+    file.write_text("mine")
+    with pytest.raises(ModelError, match=r"is a file.*Choose another path"):
+        save(1, file)
+    assert file.read_text() == "mine"
+    save(1, tmp_path / "model")
+    (tmp_path / "model" / "notes.txt").write_text("mine")
+    with pytest.raises(ModelError, match=r"also holds notes\.txt"):
+        save(2, tmp_path / "model")
+    (tmp_path / "model" / "notes.txt").unlink()
+    save(2, tmp_path / "model")
+    assert load(tmp_path / "model") == 2
+
+
+def test_a_damaged_model_may_be_replaced_and_folders_are_made(tmp_path: Path) -> None:
+    target = tmp_path / "a" / "b"
+    save(1, target)
+    (target / "model.json").write_text("cut")
+    save(2, target)
+    assert load(str(target)) == 2
+
+
+def test_a_link_to_a_model_stays_a_link(tmp_path: Path) -> None:
+    save(1, tmp_path / "real")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    save(2, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert load(tmp_path / "real") == load(tmp_path / "link") == 2
+
+
+def test_a_save_that_was_killed_between_two_renames_says_where_the_model_is(tmp_path: Path) -> None:
+    save(1, tmp_path / "model")
+    (tmp_path / "model").rename(tmp_path / ".model.0123.replaced")
+    with pytest.raises(ModelError, match=r"rename .*\.model\.0123\.replaced to it"):
+        load(tmp_path / "model")
+
+
+def test_the_manifest_says_who_wrote_it(tmp_path: Path) -> None:
+    save(1, tmp_path / "model")
+    manifest = json.loads((tmp_path / "model" / "manifest.json").read_text())
+    assert manifest["schema"] == folder_module.SCHEMA
+    assert manifest["versions"]["pue"] == pue.__version__
+    assert {"torch", "numpy", "scikit-learn", "skops"} <= set(manifest["versions"])
+    assert set(manifest["files"]) == {"model.json", "tensors.safetensors"}
+
+
+# --------------------------------------------------------------------------------- damaged and hostile
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with something of everything; tests copy it."""
+    folder = tmp_path_factory.mktemp("original") / "model"
+    backbone = partial(BACKBONES["tabular"], width=4, depth=1)
+    fitted((pd.DataFrame(table()[0], columns=list("abc")), table()[1]), propensity="logistic", backbone=backbone).save(
+        folder
+    )
+    return folder
+
+
+@pytest.fixture
+def model(original: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(original, tmp_path / "model"))
+
+
+def rewrite(folder: Path, **changed: Any) -> None:
+    """Other contents (None: the file is removed), and a manifest that vouches for them."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    names = {"tree": "model.json", "tensors": "tensors.safetensors"}
+    for key, data in changed.items():
+        name = names.get(key, key.replace("estimator_", "estimator-") + ".skops")
+        if data is None:
+            (folder / name).unlink()
+            manifest["files"].pop(name)
+            continue
+        data = data if isinstance(data, bytes) else json.dumps(data).encode()
+        (folder / name).write_bytes(data)
+        manifest["files"][name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def tree_of(folder: Path) -> Any:
+    return json.loads((folder / "model.json").read_text())
+
+
+def change_manifest(folder: Path, **entries: Any) -> None:
+    path = folder / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
+
+
+FILES = ["model.json", "tensors.safetensors", "estimator-0.skops", "estimator-1.skops", "manifest.json"]
+
+
+def test_the_rewriting_of_these_tests_loads(model: Path) -> None:
+    assert sorted(path.name for path in model.iterdir()) == sorted(FILES)
+    rewrite(model, tree=tree_of(model))
+    assert isinstance(load(model), PUClassifier)
+
+
+@pytest.mark.parametrize("name", FILES[:-1])
+def test_an_altered_byte_is_noticed(name: str, model: Path) -> None:
+    data = bytearray((model / name).read_bytes())
+    for place in random.Random(0).sample(range(len(data)), 5):
+        data[place] ^= 1
+        (model / name).write_bytes(data)
+        with pytest.raises(ModelError, match=f"{name} is not the file that was saved"):
+            load(model)
+        data[place] ^= 1
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_truncated_file_is_noticed(name: str, model: Path) -> None:
+    data = (model / name).read_bytes()
+    for length in (0, 1, *random.Random(0).sample(range(2, len(data)), 5), len(data) - 1):
+        (model / name).write_bytes(data[:length])
+        with pytest.raises(ModelError, match=r"cut off or altered|manifest\.json is damaged"):
+            load(model)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_noticed(name: str, model: Path) -> None:
+    (model / name).unlink()
+    with pytest.raises(ModelError, match=f"{name} is missing|no {name}"):
+        load(model)
+
+
+@pytest.mark.parametrize("name", ["model.pkl", ".hidden", "estimator-7.skops", "folder"])
+def test_an_extra_file_is_noticed(name: str, model: Path) -> None:
+    (model / name).mkdir() if name == "folder" else (model / name).write_bytes(b"x")
+    with pytest.raises(ModelError, match=f"holds '{name}', which is no part of the model"):
+        load(model)
+
+
+def test_unused_estimators_and_tensors_are_noticed(model: Path) -> None:
+    rewrite(model, estimator_9=(model / "estimator-0.skops").read_bytes())
+    with pytest.raises(ModelError, match=r"does not use estimator-9\.skops"):
+        load(model)
+    rewrite(model, estimator_9=None, tensors=tensors_to_bytes({**tensors_of(model), "more": torch.ones(1)}))
+    with pytest.raises(ModelError, match="does not use more"):
+        load(model)
+
+
+def tensors_of(folder: Path) -> dict[str, Tensor]:
+    return tensors_from_bytes((folder / "tensors.safetensors").read_bytes())
+
+
+def test_renamed_and_reshaped_tensors_are_noticed(model: Path) -> None:
+    tensors = tensors_of(model)
+    rewrite(model, tensors=tensors_to_bytes({f"x{name}": tensor for name, tensor in tensors.items()}))
+    with pytest.raises(ModelError, match="there is no tensor"):
+        load(model)
+    weights = next(name for name, tensor in tensors.items() if tensor.shape == (4, 3))
+    for lie in (torch.zeros(3, 4), torch.zeros(4, 3).double(), torch.zeros(4, 3, dtype=torch.int64)):
+        rewrite(model, tensors=tensors_to_bytes({**tensors, weights: lie}))
+        with pytest.raises(ModelError, match="does not fit its backbone"):
+            load(model)
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        ([], None),
+        (b"[]" * 2, "damaged"),
+        (b"", "damaged"),
+        (b"\xff\xfe", "damaged"),
+        (b"NaN", "NaN is no JSON"),
+        (b"[-Infinity]", "-Infinity is no JSON"),
+        (b"1e999", "too large for a number"),
+        (b"1" * 5000, "damaged"),
+        (b'{"type": "tuple", "type": "tuple", "value": []}', "a key stands twice"),
+        (b"[" * 100_000, "damaged"),
+        (b"[" * 101 + b"]" * 101, "more than 100 levels"),
+        ({"type": "float", "value": "NaN"}, "one of nan, inf, -inf"),
+        ({"type": "nothing", "value": 1}, "type 'nothing', which this version of pue does not know"),
+        ({"type": ["tuple"], "value": 1}, "does not know"),
+        ({"type": "os:system", "value": "true"}, "does not know"),
+        ({"type": "builtins.eval", "value": "1"}, "does not know"),
+        ({"type": "tuple"}, "has no 'value'"),
+        ({"type": "tuple", "value": [], "more": 1}, "'more', which is unknown"),
+        ({"type": "tuple", "value": {}}, "should be a list"),
+        ({"type": "dict", "value": []}, "it is a list"),
+        ({"type": "pairs", "value": [[1, 2, 3]]}, "list of 2"),
+        ({"type": "pairs", "value": [[[], 2]]}, "neither a number nor a string"),
+        ({"type": "function", "value": "os.system"}, "'os.system', which this version of pue does not have"),
+        ({"type": "partial", "value": {"function": "losses.ramp", "settings": {}}}, "no backbone with settings"),
+        ({"type": "partial", "value": {"function": "backbones.mlp", "settings": {"spec": 1}}}, "'spec', which is unk"),
+        ({"type": "partial", "value": {"function": "backbones.mlp", "settings": {"depth": 10**9}}}, "small numbers"),
+        ({"type": "tensor", "value": "../../etc/passwd"}, "there is no tensor"),
+        ({"type": "tensor", "value": {"name": "t0", "order": [0]}}, "there is no tensor"),
+        ({"type": "skops", "value": "../estimator-0.skops"}, "there is no file"),
+        ({"type": "scenario", "value": "none"}, "one of single_sample, case_control"),
+        ({"type": "precision", "value": "float16"}, "one of float32, float64"),
+        ({"type": "names", "value": [1]}, "should hold names"),
+        ({"type": "Logistic", "value": {"C": "1"}}, r"Logistic\.C should be of type .*float.*; it is a str"),
+        ({"type": "Logistic", "value": {"D": 1.0}}, "'D', which is unknown"),
+        ({"type": "Power", "value": {"factor": 1.0}}, "has no 'exponent'"),
+        ({"type": "Neighbors", "value": {"labels": {"type": "tuple", "value": [-1]}}}, "values that no Neighbors has"),
+        ({"type": "PUClassifier", "value": {"parameters": {"checkpoint_dir": "/"}, "fitted": {}}}, "'checkpoint_dir'"),
+        ({"type": "PUClassifier", "value": {"parameters": {"backbone": "os:system"}, "fitted": {}}}, "does not import"),
+        ({"type": "Network", "value": {"backbone": "os:system"}}, "does not import"),
+        ({"type": "PUClassifier", "value": {"parameters": {}, "fitted": {"prior_": 0.5}}}, "has no"),
+        ({"type": "PUClassifier", "value": {"parameters": {}, "fitted": []}}, "should hold"),
+        ({"type": "PUClassifier", "value": {"parameters": {}, "fitted": {"predict": 1}}}, "has no|unknown"),
+    ],
+    ids=lambda value: str(value)[:40],
+)  # fmt: skip
+def test_a_tree_that_is_none_of_ours_is_refused(tree: Any, message: str | None, tmp_path: Path) -> None:
+    save([], tmp_path / "model")
+    rewrite(tmp_path / "model", tree=tree)
+    if message is None:
+        assert load(tmp_path / "model") == []
+        return
+    with pytest.raises(ModelError, match=message):
+        load(tmp_path / "model")
+
+
+def test_sizes_are_bounded_before_anything_is_read(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strict_json, "MOST_BYTES", 1000)
+    for name in ("model.json", "manifest.json"):
+        (model / name).write_bytes(b" " * 1001)
+        with pytest.raises(ModelError, match=f"{name} holds 1001 bytes; at most 1000"):
+            load(model)
+        (model / "manifest.json").write_bytes(b"{}")
+    assert strict_json.MOST_LEVELS == 100
+
+
+def test_a_network_cannot_ask_for_more_than_its_weights(model: Path) -> None:
+    tree = tree_of(model)
+    for settings, shape, message in (
+        ({"width": 60_000, "depth": 2}, [3], "more weights than are stored"),
+        ({"width": 4, "depth": 1}, [10**12], "too large for it"),
+        ({"width": 4, "depth": 1}, [-3], "does not fit"),
+        ({"width": -4, "depth": 1}, [3], "does not fit"),
+        ({"width": 4, "depth": 1.5}, [3], "does not fit"),
+    ):
+        lie = copy.deepcopy(tree)
+        lie["value"]["parameters"]["backbone"]["value"]["settings"] = settings
+        lie["value"]["fitted"]["input_spec_"]["value"]["shape"]["value"] = shape
+        rewrite(model, tree=lie)
+        with pytest.raises(ModelError, match=message):
+            load(model)
+    lie = copy.deepcopy(tree)
+    lie["value"]["parameters"]["backbone"] = "fast_cnn"
+    lie["value"]["fitted"]["input_spec_"]["value"]["shape"]["value"] = [1, 10**5, 10**5]
+    rewrite(model, tree=lie)
+    with pytest.raises(ModelError, match="too large for it"):
+        load(model)
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ({"schema": 2, "versions": {"pue": "9.1"}}, "written by a newer version '9.1' of pue; upgrade"),
+        ({"schema": 2, "versions": None}, "written by a newer version 'unknown' of pue; upgrade"),
+        ({"schema": 0}, "unknown schema 0.*Load it with that version"),
+        ({"schema": True}, "no model of pue's"),
+        ({"schema": "1"}, "no model of pue's"),
+        ({"format": "zip"}, "no model of pue's"),
+        ({"versions": [1]}, "does not say which versions"),
+        ({"versions": {"pue": 1}}, "does not say which versions"),
+        ({"more": 1}, "'more', which is unknown"),
+        ({"files": []}, "does not list model.json"),
+        ({"files": {}}, "does not list model.json"),
+        ({"files": {"model.json": 1, "tensors.safetensors": 1}}, "should hold bytes, sha256"),
+        ({"files": {"model.json": {"bytes": "1", "sha256": ""}, "tensors.safetensors": {}}}, "no size and hash"),
+    ],
+    ids=str,
+)
+def test_a_manifest_that_is_none_of_ours_is_refused(entries: Any, message: str, model: Path) -> None:
+    change_manifest(model, **entries)
+    with pytest.raises(ModelError, match=message):
+        load(model)
+
+
+@pytest.mark.parametrize(
+    "name", ["../evil.json", "/etc/passwd", "a/b.skops", "estimator-0.skops/..", "model.pkl", "x\n"]
+)
+def test_a_name_that_leads_out_of_the_folder_is_refused(name: str, model: Path) -> None:
+    files = json.loads((model / "manifest.json").read_text())["files"]
+    change_manifest(model, files={**files, name: files["model.json"]})
+    with pytest.raises(ModelError, match="is no name of a model's file"):
+        load(model)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_links_and_pipes_are_not_followed(name: str, model: Path, tmp_path: Path) -> None:
+    (model / name).rename(tmp_path / "elsewhere")
+    (model / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ModelError, match="is a link or no regular file"):
+        load(model)
+    (model / name).unlink()
+    os.mkfifo(model / name)
+    with pytest.raises(ModelError, match="is a link or no regular file"):
+        load(model)
+
+
+def test_what_is_no_folder_says_what_to_pass(model: Path, tmp_path: Path) -> None:
+    for path, message in (
+        (tmp_path / "none", "there is no .*none. Pass the folder"),
+        (model / "model.json", "is no folder. Pass the folder that save"),
+        (tmp_path, "has no manifest.json. Pass the folder that save"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            load(path)
+
+
+def test_another_version_of_scikit_learn_is_warned_of(model: Path) -> None:
+    versions = json.loads((model / "manifest.json").read_text())["versions"]
+    change_manifest(model, versions={**versions, "scikit-learn": "1.0"})
+    with pytest.warns(PueWarning, match="written with scikit-learn 1.0; here it is"):
+        load(model)
+
+
+# ----------------------------------------------------------------------------------------- code smuggled in
+
+
+class Bomb:
+    """Runs a command when it is unpickled."""
+
+    def __init__(self, sentinel: Path) -> None:
+        self.sentinel = sentinel
+
+    def __reduce__(self) -> Any:
+        return os.system, (f"touch {self.sentinel}",)
+
+
+class Touch(BaseEstimator):
+    """Leaves a file behind when it is put together."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Path(state["path"]).touch()
+
+
+def schema_of(data: bytes) -> Any:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return json.loads(archive.read("schema.json"))
+
+
+def with_schema(data: bytes, schema: Any, *, again: bool = False, compression: int = zipfile.ZIP_STORED) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w", compression) as new:
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(name, json.dumps(schema) if name == "schema.json" else content)
+        if again:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                new.writestr("schema.json", json.dumps(schema))
+    return buffer.getvalue()
+
+
+def test_a_pickle_is_not_read(model: Path, tmp_path: Path) -> None:
+    sentinel = tmp_path / "ran"
+    bomb = pickle.dumps(Bomb(sentinel))
+    pickle.loads(bomb)
+    assert sentinel.exists()
+    sentinel.unlink()
+    for name in ("tree", "tensors", "estimator_0"):
+        folder = Path(shutil.copytree(model, tmp_path / name))
+        rewrite(folder, **{name: bomb})
+        with pytest.raises(ModelError, match="is damaged"):
+            load(folder)
+    buffer = io.BytesIO()
+    np.save(buffer, np.array([Bomb(sentinel)], dtype=object), allow_pickle=True)
+    data = (model / "estimator-1.skops").read_bytes()
+    other = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(other, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, buffer.getvalue() if name.endswith(".npy") else old.read(name))
+    rewrite(model, estimator_1=other.getvalue())
+    with pytest.raises(ModelError, match="is damaged: Object arrays cannot be loaded"):
+        load(model)
+    assert not sentinel.exists()
+
+
+def test_a_type_that_is_not_listed_is_neither_imported_nor_constructed(model: Path, tmp_path: Path) -> None:
+    sentinel = tmp_path / "ran"
+    touch = Touch()
+    touch.path = str(sentinel)  # type: ignore[attr-defined]
+    data = skops.io.dumps(touch)
+    skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data))
+    assert sentinel.exists()
+    sentinel.unlink()
+    rewrite(model, estimator_0=data)
+    with pytest.raises(ModelError, match=r"Touch' \('ObjectNode'\) is not one that pue loads from a file"):
+        load(model)
+    assert not sentinel.exists()
+
+
+@pytest.mark.parametrize(
+    ("loader", "module", "name"),
+    [
+        ("ObjectNode", "sklearn.neighbors._classification", "KNeighborsClassifier"),
+        ("FunctionNode", "os", "system"),
+        ("FunctionNode", "sklearn.linear_model._logistic", "LogisticRegression"),
+        ("ListNode", "skrub._dataframe._common", "is_numeric"),
+        ("ConstructorFromReduceNode", "sklearn.linear_model._logistic", "LogisticRegression"),
+        ("ConstructorFromReduceNode", "lightgbm.basic", "Booster"),
+        ("TypeNode", "builtins", "eval"),
+        ("MethodNode", "builtins", "str"),
+        ("OperatorFuncNode", "operator", "methodcaller"),
+        ("SparseMatrixNode", "scipy.sparse._csr", "csr_matrix"),
+        ("CachedNode", "builtins", "dict"),
+        ("ObjectNode", "networks_for_pue", "anything"),
+        ("ObjectNode", 3, None),
+        (["ObjectNode"], "builtins", "str"),
+    ],
+)
+def test_types_are_allowed_only_as_what_they_are(
+    loader: Any, module: Any, name: Any, model: Path, package: Path
+) -> None:
+    data = (model / "estimator-0.skops").read_bytes()
+    schema = schema_of(data)
+    entry = next(iter(schema["content"]["content"].values()))
+    entry.update({"__loader__": loader, "__module__": module, "__class__": name})
+    rewrite(model, estimator_0=with_schema(data, schema))
+    with pytest.raises(ModelError, match="is not one that pue loads from a file"):
+        load(model)
+    assert not (package / "imported").exists()
+
+
+def test_archives_that_say_two_things_are_refused(model: Path) -> None:
+    data = (model / "estimator-0.skops").read_bytes()
+    schema = schema_of(data)
+    rewrite(model, estimator_0=with_schema(data, schema, again=True))
+    with pytest.raises(ModelError, match="a name stands twice"):
+        load(model)
+    rewrite(model, estimator_0=with_schema(data, schema, compression=zipfile.ZIP_DEFLATED))
+    with pytest.raises(ModelError, match="it is compressed"):
+        load(model)
+    rewrite(model, estimator_0=with_schema(data, {**schema, "protocol": 0}))
+    with pytest.raises(ModelError, match="not of skops' protocol 2"):
+        load(model)
+    rewrite(model, estimator_0=with_schema(data, []))
+    with pytest.raises(ModelError, match="not of skops' protocol"):
+        load(model)
+
+
+def test_an_estimator_of_another_type_is_not_taken(model: Path) -> None:
+    rewrite(model, estimator_0=(model / "estimator-1.skops").read_bytes())
+    with pytest.raises(
+        ModelError, match=r"LogisticModel\.scaler should be of type .*StandardScaler.*LogisticRegression"
+    ):
+        load(model)
+    data = skops.io.dumps([1, 2])
+    rewrite(model, estimator_0=data)
+    with pytest.raises(ModelError, match="holds a list, not an estimator"):
+        load(model)
+
+
+def lie_about(estimator: Any, path: Path) -> None:
+    """Save as it is, whatever pue says: as a stranger would."""
+    save(1, path)
+    tree = {"type": "skops", "value": "estimator-0.skops"}
+    rewrite(path, tree=tree, estimator_0=skops.io.dumps(estimator))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("left", 10**6), ("left", 0), ("right", 2**31), ("feature_idx", 3), ("feature_idx", -1), ("bitset_idx", 99)],
+)
+def test_trees_that_lead_out_of_their_arrays_are_refused(field: str, value: int, tmp_path: Path) -> None:
+    x, s = table()
+    x = np.round(abs(x))
+    trees = HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=2, categorical_features=[0, 1, 2]).fit(x, s)
+    lie_about(trees, tmp_path / "model")
+    assert same(load(tmp_path / "model").predict_proba(x), trees.predict_proba(x))
+    nodes = trees._predictors[0][0].nodes
+    assert nodes["is_categorical"][0]
+    nodes[field][0] = value
+    lie_about(trees, tmp_path / "model")
+    with pytest.raises(ModelError, match="HistGradientBoostingClassifier is damaged: it would read outside"):
+        load(tmp_path / "model")
+
+
+def test_other_estimators_that_would_read_outside_their_arrays_are_refused(tmp_path: Path) -> None:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    x, _ = table()
+    words = TfidfVectorizer().fit(["a bc", "bc de"])
+    lie_about(words, tmp_path / "model")
+    assert load(tmp_path / "model").vocabulary_ == words.vocabulary_
+    words.vocabulary_["de"] = 10**6
+    hot = OneHotEncoder(sparse_output=False).fit(np.round(x))
+    hot._n_features_outs = [1, 1, 1]
+    dropped = OneHotEncoder(sparse_output=False, drop="first").fit(np.round(x))
+    dropped._drop_idx_after_grouping = np.array([-5, 0, 0], dtype=object)
+    rare = OneHotEncoder(sparse_output=False, min_frequency=5, handle_unknown="infrequent_if_exist").fit(np.round(x))
+    lie_about(rare, tmp_path / "model")
+    assert same(load(tmp_path / "model").transform(np.round(x)), rare.transform(np.round(x)))
+    rare._default_to_infrequent_mappings = [np.full(len(rare.categories_[0]), 10**6), None, None]
+    spline = SplineTransformer(3).fit(x)
+    spline.bsplines_[0]._t = spline.bsplines_[0]._t[:4]
+    cut = HistGradientBoostingClassifier(max_iter=1).fit(x, table()[1])
+    del cut._bin_mapper
+    caching = make_pipeline(StandardScaler(), memory=str(tmp_path / "cache")).fit(x)
+    for liar in (words, hot, dropped, rare, spline, cut, caching):
+        lie_about(liar, tmp_path / "model")
+        with pytest.raises(ModelError, match="is damaged"):
+            load(tmp_path / "model")
+
+
+def test_trees_of_lightgbm_are_checked_inside_a_model(tmp_path: Path) -> None:
+    before, _ = lightgbm_model()
+    data = skops.io.dumps(before)
+    save(before, tmp_path / "model")
+    schema = json.dumps(schema_of(data))
+    for old, new in (("split_feature=", "split_feature=99 "), ("tree\\\\n", "trees\\\\n")):
+        assert old in schema
+        rewrite(tmp_path / "model", estimator_0=with_schema(data, json.loads(schema.replace(old, new, 1))))
+        with pytest.raises(ModelError, match="a LightGBM model cannot be loaded"):
+            load(tmp_path / "model")
+
+
+def test_no_other_text_takes_the_place_of_the_one_that_was_checked(tmp_path: Path) -> None:
+    before, _ = lightgbm_model()
+    data = skops.io.dumps(before)
+    save(before, tmp_path / "model")
+    schema = schema_of(data)
+    state = schema["content"]["content"]["_Booster"]["content"]["content"]
+    number, good = state["_handle"]["__id__"], copy.deepcopy(state)
+    first = {**state["_handle"], "content": '"tree"'}  # read first, it would stay
+    for lie in (first, {**good["_handle"], "__loader__": "ListNode", "__class__": "list", "content": []}):
+        schema["content"]["content"]["n_jobs"] = lie
+        assert lie["__id__"] == number
+        rewrite(tmp_path / "model", estimator_0=with_schema(data, schema))
+        with pytest.raises(ModelError, match="two different objects have the same number"):
+            load(tmp_path / "model")
+    del schema["content"]["content"]["n_jobs"]
+    state["handle"] = state.pop("_handle")
+    rewrite(tmp_path / "model", estimator_0=with_schema(data, schema))
+    with pytest.raises(ModelError, match="a booster or a generator of random numbers that no library wrote"):
+        load(tmp_path / "model")
+
+
+def test_archives_that_would_fill_the_memory_are_refused(tmp_path: Path) -> None:
+    save(StandardScaler().fit(np.ones((2, 2000))), tmp_path / "model")
+    data = (tmp_path / "model" / "estimator-0.skops").read_bytes()
+    schema = schema_of(data)
+    content = schema["content"]["content"]
+    for number in range(50):
+        content[f"again{number}"] = {**content["mean_"], "__id__": number + 1}
+    rewrite(tmp_path / "model", estimator_0=with_schema(data, schema))
+    with pytest.raises(ModelError, match="reads the same numbers again and again"):
+        load(tmp_path / "model")
+    boosted = HistGradientBoostingClassifier(max_iter=1).fit(*table())
+    data = skops.io.dumps(boosted)
+    text = json.dumps(schema_of(data))
+    assert text.count('"pool_size": {') == 1
+    schema = json.loads(text)
+    schema["content"]["content"]["_feature_subsample_rng"]["content"]["seed_seq"]["content"]["pool_size"]["content"] = (
+        "9999"
+    )
+    rewrite(tmp_path / "model", estimator_0=with_schema(data, schema))
+    with pytest.raises(ModelError, match="a generator of random numbers that no library wrote"):
+        load(tmp_path / "model")
+
+
+# ------------------------------------------------------------------------------------------------ fuzz
+
+
+def nodes_of(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where everything in a tree is."""
+    yield path
+    if isinstance(tree, dict | list):
+        for key in tree if isinstance(tree, dict) else range(len(tree)):
+            yield from nodes_of(tree[key], (*path, key))
+
+
+def junk(rng: random.Random, tree: Any) -> Any:
+    some = tree
+    for key in rng.choice(list(nodes_of(tree))):
+        some = some[key]
+    typed = {"type": rng.choice(list(TYPES)), "value": rng.choice([None, 0, "t0", [], {}, [[1, 2]], {"a": 1}])}
+    plain = [
+        None,
+        True,
+        -1,
+        0,
+        2**63,
+        10**30,
+        1.5,
+        1e308,
+        "",
+        "nan",
+        "t0",
+        "mlp",
+        "os:system",
+        "../x",
+        "\ud800",
+        "a" * 9999,
+    ]
+    return copy.deepcopy(rng.choice([*plain, [], {}, [[]], {"type": "tuple"}, typed, typed, some, some, [some]]))
+
+
+def mutate(tree: Any, rng: random.Random) -> Any:
+    """One or a few places replaced, removed, renamed, doubled or swapped."""
+    tree = copy.deepcopy(tree)
+    for _ in range(rng.choice([1, 1, 1, 2, 5])):
+        path = rng.choice([path for path in nodes_of(tree) if path] or [()])
+        if not path:
+            return junk(rng, tree)
+        parent = tree
+        for key in path[:-1]:
+            parent = parent[key]
+        key, kind = path[-1], rng.choice(["replace", "replace", "replace", "remove", "rename", "double", "swap"])
+        if kind == "remove":
+            del parent[key]
+        elif kind == "rename" and isinstance(parent, dict):
+            parent[rng.choice(["", "type", "__class__", "fitted", f"{key}x"])] = parent.pop(key)
+        elif kind == "double" and isinstance(parent, list):
+            parent.insert(key, copy.deepcopy(parent[key]))
+        elif kind == "swap" and len(parent) > 1:
+            other = rng.choice(list(parent) if isinstance(parent, dict) else list(range(len(parent))))
+            parent[key], parent[other] = parent[other], parent[key]
+        else:
+            parent[key] = junk(rng, tree)
+    return tree
+
+
+def loads_or_says_why(folder: Path) -> bool:
+    """Whether it loads; anything but a ModelError is a failure of the test."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PueWarning)
+        try:
+            load(folder)
+        except ModelError:
+            return False
+    return True
+
+
+def values() -> Any:
+    """Records of many types, without a network or an estimator, which take long."""
+    return {
+        "records": [
+            EpochRecord(0, math.nan, 0.5, 1.0),
+            Augmentation(shift=1),
+            QUICK,
+            Neighbors(),
+            PUbN(rho=0.1),
+            Auto(),
+        ],
+        "groups": Groups(0, {0.0: 0.5}),
+        "spec": InputSpec((3,), torch.zeros(3), torch.ones(3), torch.float64),
+        "unfitted": PUClassifier(METHODS["tmi"], backbone=partial(BACKBONES["mlp"], depth=2)),
+        "arrays": (np.arange(3), np.float32(1), torch.rand(3, 2).T, np.array(["a"], dtype=object)),
+        "scenario": Scenario.CASE_CONTROL,
+    }
+
+
+def test_no_mutation_of_the_tree_does_more_than_fail_to_load(tmp_path: Path, model: Path) -> None:
+    loaded = 0
+    save(values(), tmp_path / "values")
+    for folder, count in ((tmp_path / "values", 600), (model, 120)):
+        tree = tree_of(folder)
+        for seed in range(count):
+            rewrite(folder, tree=mutate(tree, random.Random(seed)))
+            loaded += loads_or_says_why(folder)
+        rewrite(folder, tree=tree)
+        assert loads_or_says_why(folder)
+    assert 0 < loaded < 400, "mutations should sometimes be harmless, and mostly not"
+
+
+def test_no_mutation_of_the_manifest_does_more_than_fail_to_load(tmp_path: Path) -> None:
+    save(values(), tmp_path / "model")
+    path = tmp_path / "model" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    loaded = 0
+    for seed in range(300):
+        path.write_text(json.dumps(mutate(manifest, random.Random(seed))))
+        loaded += loads_or_says_why(tmp_path / "model")
+    assert loaded < 150
+
+
+def test_no_mutation_of_an_estimator_does_more_than_fail_to_load(tmp_path: Path) -> None:
+    x, s = table()
+    boosted = HistGradientBoostingClassifier(max_iter=1, min_samples_leaf=20).fit(x, s)
+    estimator = make_pipeline(StandardScaler(), boosted).fit(x, s)
+    save(estimator, tmp_path / "model")
+    data = (tmp_path / "model" / "estimator-0.skops").read_bytes()
+    schema = schema_of(data)
+    loaded = 0
+    for seed in range(80):
+        rewrite(tmp_path / "model", estimator_0=with_schema(data, mutate(schema, random.Random(seed))))
+        loaded += loads_or_says_why(tmp_path / "model")
+    assert loaded < 60
+
+
+def test_no_flipped_byte_does_more_than_fail_to_load(model: Path) -> None:
+    rng = random.Random(0)
+    for key, name in (("tensors", FILES[1]), ("tree", FILES[0]), ("estimator_0", FILES[2])):
+        data = (model / name).read_bytes()
+        for _ in range(40):
+            flipped = bytearray(data)
+            for place in rng.sample(range(min(len(data), 3000)), rng.choice([1, 3])):
+                flipped[place] = rng.randrange(256)
+            rewrite(model, **{key: bytes(flipped)})
+            loads_or_says_why(model)
+        rewrite(model, **{key: data})
+    assert loads_or_says_why(model)
+
+
+def test_loading_imports_and_opens_nothing_it_should_not(
+    model: Path, package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The import system is asked for modules of pue, scikit-learn, numpy and their kin only."""
+    asked: list[str] = []
+    real = builtins.__import__
+
+    def watch(name: str, *args: Any, **options: Any) -> Any:
+        asked.append(name)
+        return real(name, *args, **options)
+
+    monkeypatch.setattr(builtins, "__import__", watch)
+    tree = tree_of(model)
+    for seed in range(20):
+        rewrite(model, tree=mutate(tree, random.Random(1000 + seed)))
+        loads_or_says_why(model)
+    assert "networks_for_pue" not in asked
+    assert not (package / "imported").exists()
