@@ -5,6 +5,7 @@ Commands import what they need when they run, so that `--help` and completion ne
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -53,9 +54,12 @@ for name, command in COMMANDS.items():
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit: 0 done, 1 done but something failed, 2 wrong use, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a strange name of a file or column is no reason to fail
+            stream.reconfigure(errors="backslashreplace")
     try:
         app(None if arguments is None else list(arguments), prog_name="pue")
-    except PueError as error:
+    except (PueError, OSError) as error:
         Console(stderr=True).print(f"pue: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:

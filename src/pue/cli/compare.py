@@ -9,14 +9,16 @@ import typer
 
 from pue.cli import shared
 from pue.cli.shared import Voice
+from pue.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pue.model.compare import Result
 
 HELP = """Compare methods and propensity estimators on your rows by cross-validation, without a single negative.
 
-A candidate is METHOD or METHOD+PROPENSITY. All are judged by the same prior and the same propensities. Finished
-candidates are kept in a folder, so that a comparison that was stopped goes on where it was.
+A candidate is METHOD or METHOD+PROPENSITY: a name, or "known" with --propensity column:COL. All are judged by the same
+prior and the same propensities. Finished candidates are kept in a folder, so that a comparison that was stopped goes on
+where it was.
 
 [bold]Examples[/bold]
 
@@ -41,9 +43,9 @@ def compare(
     ignore: shared.Ignore = None,
     truth: shared.Truth = None,
     scenario: shared.ScenarioName = "single_sample",
-    folds: Annotated[int, typer.Option(help="Of the cross-validation.")] = 5,
-    epochs: Annotated[int | None, typer.Option(help="Of a network's training.", show_default="by size")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes for the folds.")] = 1,
+    folds: Annotated[int, typer.Option(help="Of the cross-validation.", min=2)] = 5,
+    epochs: shared.Epochs = None,
+    jobs: shared.Jobs = 1,
     labels: shared.Labels = None,
     image_size: shared.ImageSize = None,
     seed: shared.Seed = 0,
@@ -52,29 +54,32 @@ def compare(
     quiet: shared.Quiet = False,
 ) -> None:
     voice = Voice(as_json=as_json, quiet=quiet)
+    shared.require_place(out / "results")
     if fit is not None:
-        shared.require_new_folder(fit, force)
+        shared.require_new_model(fit, force)
     from dataclasses import asdict
 
     from pue.cli.tables import comparison_table
-    from pue.model.compare import CANDIDATES, winner
+    from pue.model.compare import CANDIDATES, chosen, winner
     from pue.model.compare import compare as run
-    from pue.model.files import facts_of
-    from pue.model.fit import Recipe, fit_model
+    from pue.model.files import fit_rows
+    from pue.model.fit import Recipe
     from pue.model.rows import read_rows
 
     columns, estimator = shared.columns_of(label, row_id, ignore, truth, propensity)
     recipe = Recipe(
         propensity=estimator,
-        prior=shared.parse_prior(prior),
+        prior=shared.number_or_name(prior),
         scenario=scenario,
         folds=folds,
         epochs=epochs,
         jobs=jobs,
         seed=seed,
+        progress=voice.progress,
     )
     source = shared.open_data(data, labels, image_size)
-    wanted = [text.strip() for text in candidates.split(",") if text.strip()] or list(CANDIDATES)
+    usual = [name.replace("+auto", "+known") if columns.propensity else name for name in CANDIDATES]
+    wanted = [text.strip() for text in candidates.split(",") if text.strip()] or usual
 
     def done(result: Result, found: bool) -> None:
         voice.say(f"{result.candidate}: {'found' if found else f'{result.seconds:.0f} s'}")
@@ -83,14 +88,24 @@ def compare(
         voice.say(f"reading {data}")
         rows = read_rows(source, columns, scenario=scenario, seed=seed)
         results = run(rows, recipe, wanted, by=by, folder=out, say=voice.say, done=done)
-        best = winner(results, recipe)
-        if fit is not None:
-            model = fit_model(rows, best, facts=facts_of(source, columns), say=voice.say)
-            model.save(fit)
-    voice.show(comparison_table(results, by))
-    chosen = f"{best.method} with propensity {best.propensity or 'none'}"
-    voice.show(f"Best: {chosen}." + (f" Model: {fit}" if fit is not None else " Fit it with --fit MODEL."))
-    voice.give({"results": [asdict(result) for result in results], "best": asdict(best), "model": fit and str(fit)})
+        best = winner(results)
+        voice.show(comparison_table(results, by))
+        if fit is not None and best is not None:
+            found = chosen(best, rows, recipe)
+            fit_rows(source, columns, *found, say=voice.say).save(fit)
+    if best is None:
+        voice.show("No candidate tells rows apart.")
+    else:
+        voice.show(f"Best: {best}." + (f" Model: {fit}" if fit is not None else " Fit it with --fit MODEL."))
+    voice.give(
+        {
+            "results": [asdict(result) for result in results],
+            "best": best and str(best),
+            "model": best and fit and str(fit),
+        }
+    )
+    if best is None and fit is not None:
+        raise InvalidInput("no candidate tells rows apart: there is nothing worth fitting. Label more rows.")
 
 
 compare.__doc__ = HELP

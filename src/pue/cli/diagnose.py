@@ -37,13 +37,15 @@ def diagnose(
     quiet: shared.Quiet = False,
 ) -> None:
     voice = Voice(as_json=as_json, quiet=quiet)
+    if output is not None:
+        shared.require_page(output)
     from pue.model.files import facts_of
     from pue.model.fit import Recipe, prepare
     from pue.model.rows import read_rows
     from pue.model.summary import diagnosis_summary, finite
 
     columns, estimator = shared.columns_of(label, row_id, ignore, truth, propensity)
-    recipe = Recipe(propensity=estimator, prior=shared.parse_prior(prior), scenario=scenario, seed=seed)
+    recipe = Recipe(propensity=estimator, prior=shared.number_or_name(prior), scenario=scenario, seed=seed)
     source = shared.open_data(data, labels, image_size)
     with voice.notes():
         voice.say(f"reading {data}")

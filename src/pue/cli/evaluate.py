@@ -40,9 +40,9 @@ def evaluate(
     from pue.model.evaluate import evaluate_source
     from pue.model.files import load_model, same_rows
 
-    fitted = load_model(model)
-    source = shared.open_data(data, labels, image_size)
     with voice.notes():
+        fitted = load_model(model)
+        source = shared.open_for(fitted, data, labels, image_size)
         found = evaluate_source(fitted, source, label=label, truth=truth, level=level, seed=seed)
     trained_on = same_rows(fitted, source)
     voice.show(evaluation_table(found))

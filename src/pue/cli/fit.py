@@ -44,8 +44,8 @@ def fit(
         float | None, typer.Option(help="Instead: the lowest threshold with this estimated precision.")
     ] = None,
     calibration: Annotated[str, typer.Option(help="auto, platt or isotonic.")] = "auto",
-    epochs: Annotated[int | None, typer.Option(help="Of a network's training.", show_default="by size")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes for held-out scores.")] = 1,
+    epochs: shared.Epochs = None,
+    jobs: shared.Jobs = 1,
     labels: shared.Labels = None,
     image_size: shared.ImageSize = None,
     seed: shared.Seed = 0,
@@ -54,7 +54,7 @@ def fit(
     quiet: shared.Quiet = False,
 ) -> None:
     voice = Voice(as_json=as_json, quiet=quiet)
-    shared.require_new_folder(output, force)
+    shared.require_new_model(output, force)
     from pue.cli.tables import metrics_table, model_lines
     from pue.model.files import fit_source
     from pue.model.fit import Recipe
@@ -63,14 +63,15 @@ def fit(
     recipe = Recipe(
         method=method,
         propensity=estimator,
-        prior=shared.parse_prior(prior),
+        prior=shared.number_or_name(prior),
         scenario=scenario,
         calibration=calibration,
-        threshold=shared.parse_prior(threshold),
+        threshold=shared.number_or_name(threshold),
         precision=target_precision,
         epochs=epochs,
         jobs=jobs,
         seed=seed,
+        progress=voice.progress,
     )
     source = shared.open_data(data, labels, image_size)
     with voice.notes():

@@ -29,20 +29,19 @@ def inspect(
     from pue.cli.tables import metrics_table, model_lines, two_columns
     from pue.model.files import load_model
 
-    fitted = load_model(model)
+    with voice.notes():
+        fitted = load_model(model)
     summary = fitted.summary
-    voice.show(*model_lines(fitted), metrics_table(summary["metrics"], summary.get("scar_metrics")))
-    columns = ", ".join(f"{column['name']} ({column['kind']})" for column in summary["data"]["columns"])
-    voice.show(
-        two_columns(
-            [
-                ("made", f"{summary['created']} by pue {summary['version']}, seed {summary['method']['seed']}"),
-                ("columns", columns or "images"),
-                *((name, value) for name, value in summary["method"]["settings"].items()),
-                *(("warning", text) for text in summary["warnings"]),
-            ]
-        )
-    )
+    with shared.showing(model):
+        table = metrics_table(summary["metrics"], summary.get("scar_metrics"))
+        columns = ", ".join(f"{column['name']} ({column['kind']})" for column in summary["data"]["columns"])
+        facts = [
+            ("made", f"{summary['created']} by pue {summary['version']}, seed {summary['method']['seed']}"),
+            ("columns", columns or "images"),
+            *summary["method"]["settings"].items(),
+            *(("warning", text) for text in summary["warnings"]),
+        ]
+        voice.show(*model_lines(fitted), table, two_columns(facts))
     voice.give(summary)
 
 

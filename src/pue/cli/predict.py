@@ -35,7 +35,7 @@ def predict(
     target_precision: Annotated[
         float | None, typer.Option(help="The lowest threshold with this estimated precision.")
     ] = None,
-    budget: Annotated[int | None, typer.Option(help="Call the K best rows positive.")] = None,
+    budget: Annotated[int | None, typer.Option(help="Call the K best rows positive.", min=1)] = None,
     posterior: Annotated[
         bool, typer.Option("--posterior", help="Also P(positive | not labeled), for rows of the training pool.")
     ] = False,
@@ -47,15 +47,17 @@ def predict(
     voice = Voice(as_json=as_json, quiet=quiet)
     if sum(choice is not None for choice in (threshold, target_precision, budget)) > 1:
         raise InvalidInput("--threshold, --target-precision and --budget are three ways to decide: pass one of them.")
+    shared.require_apart(output, model, data)
     from pue.model.files import load_model
     from pue.model.predict import predict_source
 
-    fitted = load_model(model)
+    with voice.notes():
+        fitted = load_model(model)
     if target_precision is not None or threshold is not None:
-        fitted = fitted.with_threshold(shared.parse_prior(threshold or "f1"), precision=target_precision)
-    source = shared.open_data(data, labels, image_size or _image_side(fitted.image_shape))
+        fitted = fitted.with_threshold(shared.number_or_name(threshold or "f1"), precision=target_precision)
+    source = shared.open_for(fitted, data, labels, image_size)
     columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    silent = quiet or as_json or not voice.err.is_terminal
+    silent = voice.progress is False or not voice.err.is_terminal
     with voice.notes(), Progress(*columns, console=voice.err, transient=True, disable=silent) as bar:
         task = bar.add_task("", total=source.n_rows)
         done = predict_source(
@@ -76,7 +78,3 @@ def predict(
 
 
 predict.__doc__ = HELP
-
-
-def _image_side(shape: tuple[int, ...] | None) -> int | None:
-    return None if shape is None or len(shape) != 3 or shape[1] != shape[2] else shape[1]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from pue.cli import shared
+from pue.cli.shared import Voice
 from pue.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ def report(
         Path | None, typer.Option(help="Folder for the plots.", show_default=f"with .md: {IMAGES} beside it")
     ] = None,
 ) -> None:
-    if (runs / "manifest.json").is_file():
+    if (runs / "manifest.json").is_file() or (output is not None and output.suffix in shared.PAGES):
         _page(runs, output)
         return
     from pue.report import read_records, save_pictures
@@ -64,13 +66,16 @@ report.__doc__ = HELP
 
 
 def _page(model: Path, output: Path | None) -> None:
+    output = output or Path("page.html")
+    shared.require_page(output)
+    shared.require_apart(output, model)
     from pue.model.files import load_model
     from pue.report.page import write_page
 
-    output = output or Path("page.html")
-    if output.suffix not in (".html", ".htm"):
-        raise InvalidInput(f"cannot write {output.name!r}: the report of a model is a page, such as page.html.")
-    write_page(load_model(model).summary, output)
+    with Voice().notes():
+        fitted = load_model(model)
+    with shared.showing(model):
+        write_page(fitted.summary, output)
     Console().print(f"Page: {output}", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -101,5 +106,8 @@ def _write(output: Path, text: str) -> None:
     """Under a temporary name first: a report is there as a whole or not at all."""
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = output.with_name(f".{output.name}")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, output)
+    try:
+        partial.write_text(text, encoding="utf-8")
+        os.replace(partial, output)
+    finally:
+        partial.unlink(missing_ok=True)

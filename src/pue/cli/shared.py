@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console, RenderableType
 
-from pue.errors import InvalidInput, PueWarning
+from pue.errors import InvalidInput, ModelError, PueError, PueWarning
 
 if TYPE_CHECKING:
+    from pue.model.model import PUModel
     from pue.model.rows import Columns
     from pue.tables.sources import Source
 
@@ -34,7 +36,7 @@ Truth = Annotated[str | None, typer.Option(help="Column of true classes, if ther
 Prior = Annotated[
     str, typer.Option(help="Share of positives among all rows, or how to estimate it: estimate, elkan_noto, …")
 ]
-Method = Annotated[str, typer.Option(help="auto, nnpu, distpu, pubn, …, boosting, logistic; see pue fit --list.")]
+Method = Annotated[str, typer.Option(help="auto, nnpu, distpu, pubn, …, boosting or logistic.")]
 Propensity = Annotated[
     str, typer.Option(help="auto, none (labels are unbiased), a name, or column:COL for known propensities.")
 ]
@@ -42,10 +44,15 @@ ScenarioName = Annotated[
     str, typer.Option("--scenario", help="single_sample, or case_control: labeled rows collected beside the others.")
 ]
 Labels = Annotated[Path | None, typer.Option("--labels", help="CSV with a column 'file', for a folder of images.")]
-ImageSize = Annotated[int | None, typer.Option(help="Height and width that images are resized to.")]
-Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
+ImageSize = Annotated[int | None, typer.Option(help="Height and width that images are resized to.", min=1)]
+Epochs = Annotated[int | None, typer.Option(help="Of a network's training.", show_default="by size", min=1)]
+Jobs = Annotated[int, typer.Option(help="Processes for held-out scores.", min=1)]
+Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=2**32 - 1)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+
+
+PAGES = (".html", ".htm")
 
 
 class Voice:
@@ -56,6 +63,11 @@ class Voice:
         self.out, self.err = Console(), Console(stderr=True)
         if not self.out.is_terminal:  # nobody's window: no reason to fold lines
             self.out = Console(width=120)
+
+    @property
+    def progress(self) -> bool | None:
+        """Whether training shows a bar; None: on a terminal."""
+        return False if self.quiet or self.as_json else None
 
     def say(self, text: str) -> None:
         """What happens next."""
@@ -77,10 +89,15 @@ class Voice:
 
     @contextmanager
     def notes(self) -> Iterator[None]:
-        """Warnings of the library as notes on stderr, each once."""
+        """Warnings of the library as notes on stderr, each once, also where an error follows."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", PueWarning)
-            yield
+            try:
+                yield
+            finally:
+                self._note(caught)
+
+    def _note(self, caught: list[warnings.WarningMessage]) -> None:
         for text in dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, PueWarning)):
             if not self.quiet:
                 self.err.print(f"note: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True)
@@ -89,6 +106,16 @@ class Voice:
 def open_data(path: Path, labels: Path | None, image_size: int | None) -> Source:
     from pue.tables.sources import open_source
 
+    return open_source(path, labels=labels, image_size=image_size)
+
+
+def open_for(model: PUModel, path: Path, labels: Path | None, image_size: int | None) -> Source:
+    """Rows for a model; a folder's images get the size that it was trained on."""
+    from pue.tables.sources import open_source
+
+    if image_size is None and model.image_shape is not None and path.is_dir():
+        _, height, width = model.image_shape
+        return open_source(path, labels=labels, image_size=(height, width))
     return open_source(path, labels=labels, image_size=image_size)
 
 
@@ -106,14 +133,53 @@ def columns_of(
     return Columns(label, row_id, tuple(ignore or ()), None, truth), None if propensity == "none" else propensity
 
 
-def parse_prior(text: str) -> float | str:
+def number_or_name(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
         return text
 
 
-def require_new_folder(path: Path, force: bool) -> None:
-    """A model is not replaced by accident, and never another thing."""
+def require_new_model(path: Path, force: bool) -> None:
+    """A model is not replaced by accident, and another thing never: said before the work, not after."""
     if path.exists() and not force:
         raise InvalidInput(f"{path} is there already. Choose another name, or pass --force to replace a model.")
+    require_place(path)
+    if force:
+        from pue.persistence.folder import require_replaceable
+
+        require_replaceable(path)
+
+
+def require_place(path: Path) -> None:
+    """The nearest folder above that exists may be written to."""
+    above = next(folder for folder in path.absolute().parents if folder.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise InvalidInput(f"{path} cannot be written: {above} is no folder that you may write to. Choose another.")
+
+
+def require_page(path: Path) -> None:
+    if path.suffix not in PAGES or path.is_dir():
+        raise InvalidInput(f"cannot write {path.name!r}: it must be the name of a page, such as page.html.")
+    require_place(path)
+
+
+def require_apart(output: Path, *inputs: Path) -> None:
+    """A result replaces no input and does not become part of one: folders are read as a whole."""
+    for given in inputs:
+        if output.resolve().is_relative_to(given.resolve()):
+            raise InvalidInput(f"{output} would replace {given} or become a part of it. Choose another place.")
+
+
+@contextmanager
+def showing(model: Path) -> Iterator[None]:
+    """A summary holds plain values of no fixed type; one that cannot be shown was not written by this version."""
+    try:
+        yield
+    except (PueError, OSError):
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"the summary of {model} cannot be shown ({type(error).__name__}: {error}): it was altered, or another "
+            "version of pue wrote it. Fit the model again."
+        ) from error

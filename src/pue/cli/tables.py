@@ -27,8 +27,13 @@ def percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f} %"
 
 
-def interval(found: Mapping[str, float]) -> str:
-    return f"{percent(found['value'])}  [{100 * found['low']:.1f}, {100 * found['high']:.1f}]"
+def interval(found: Mapping[str, float | None]) -> str:
+    value, low, high = (found[name] for name in ("value", "low", "high"))
+    return percent(None) if value is None or low is None or high is None else f"{percent(value)}  {_range(low, high)}"
+
+
+def _range(low: float, high: float) -> str:
+    return f"[{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def model_lines(model: PUModel) -> Iterator[str]:
@@ -99,7 +104,7 @@ def _title(found: Evaluation) -> str:
 
 def comparison_table(results: Sequence[Result], by: str) -> Table:
     """Candidates, best first."""
-    table = Table(title=f"Estimated without negatives, best {TITLES[by]} first", title_justify="left")
+    table = Table(title=f"Estimated without negatives, in percent, best {TITLES[by]} first", title_justify="left")
     table.add_column("candidate")
     names = ("auc", "ap", "accuracy", "f1")
     for name in names:
@@ -109,7 +114,8 @@ def comparison_table(results: Sequence[Result], by: str) -> Table:
         if result.failed is not None:
             table.add_row(result.candidate, f"failed: {result.failed}", "", "", "", f"{result.seconds:.0f}")
             continue
-        cells = [interval(dict(zip(("value", "low", "high"), result.metrics[name], strict=True))) for name in names]
+        found = [result.metrics[name] for name in names]
+        cells = [f"{100 * value:.1f} {_range(low, high)}" for value, low, high in found]
         name = result.candidate + (f" ({result.trivial})" if result.trivial else "")
         table.add_row(name, *cells, f"{result.seconds:.0f}")
     return table

@@ -31,11 +31,16 @@ WRAPPED = {"boosting": _trees, "logistic": _linear}
 CHOICES = sorted({*METHODS, *WRAPPED, "auto"} - set(HIDDEN))
 
 
-def make_classifier(method: str, *, seed: int, images: bool = False, epochs: int | None = None, **common: Any) -> Any:
+def resolved(method: str) -> str:
+    """The method that "auto" stands for."""
+    return AUTO if method == "auto" else method
+
+
+def make_classifier(method: str, *, seed: int, epochs: int | None = None, **common: Any) -> Any:
     """A classifier that is not yet fitted; `common` goes to it as it is (prior, propensity, scenario, …)."""
     if method not in CHOICES:
         raise UnknownName("method", method, CHOICES)
-    name = AUTO if method == "auto" else method
+    name = resolved(method)
     if name in WRAPPED:
         for name_of_networks in ("progress", "labeled_rows"):
             common.pop(name_of_networks, None)

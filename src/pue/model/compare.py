@@ -14,20 +14,18 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from scipy import sparse
 
-import pue
-from pue.crossval import out_of_fold
 from pue.data import PUData
-from pue.errors import InvalidInput, PueWarning, UnknownName
-from pue.metrics.estimates import NAMES, estimate_metrics, pu_row_weights
+from pue.errors import InvalidInput, PueError, PueWarning, UnknownName
+from pue.metrics.estimates import NAMES, estimate_metrics
 from pue.model.classifiers import CHOICES
-from pue.model.fit import WHOLE, Basis, Recipe, Say, classifier_of, prepare
+from pue.model.fit import Basis, Recipe, Say, classifier_of, prepare, score_held_out, threads
 from pue.model.model import HeldOut, choose_threshold
 from pue.model.rows import Rows
 from pue.probabilities import calibrate
@@ -36,6 +34,8 @@ from pue.randomness import derive
 
 CANDIDATES = ("naive", "nnpu", "nnpu+auto", "distpu+auto", "logistic+auto", "boosting+auto")
 CRITERIA = ("auc", "ap", "accuracy", "f1")
+KNOWN = "known"
+"""The propensities that came with the rows."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Candidate:
         method, _, propensity = text.partition("+")
         if method not in CHOICES:
             raise UnknownName("method", method, CHOICES)
-        if propensity and propensity not in PROPENSITIES:
-            raise UnknownName("propensity", propensity, PROPENSITIES)
+        if propensity and propensity not in (KNOWN, *PROPENSITIES):
+            raise UnknownName("propensity", propensity, [KNOWN, *PROPENSITIES])
         return cls(method, propensity or None)
 
     def __str__(self) -> str:
@@ -89,7 +89,9 @@ def compare(
     wanted = [Candidate.parse(text) for text in dict.fromkeys(candidates)]
     if not wanted:
         raise InvalidInput("there is nothing to compare: name candidates such as nnpu+auto.")
-    checksum = _checksum(rows.data)
+    if rows.propensity is None and any(candidate.propensity == KNOWN for candidate in wanted):
+        raise InvalidInput("there are no known propensities: name their column with --propensity column:COL.")
+    checksum = _checksum(rows)
     basis: Basis | None = None
     results = []
     for candidate in wanted:
@@ -98,7 +100,8 @@ def compare(
         if found is None:
             basis = basis or prepare(rows, recipe, say)
             say(f"comparing: {candidate}")
-            result = _judge(candidate, rows.data, basis, recipe)
+            with threads(rows):
+                result = _judge(candidate, rows.data, basis, recipe)
             if file is not None:
                 _write(file, result)
         else:
@@ -108,13 +111,20 @@ def compare(
     return sorted(results, key=lambda result: _rank(result, by))
 
 
-def winner(results: Sequence[Result], recipe: Recipe) -> Recipe:
-    """The recipe that fits the best candidate."""
+def winner(results: Sequence[Result]) -> Candidate | None:
+    """The best candidate; None where none tells rows apart."""
     best = next((result for result in results if result.failed is None and result.trivial is None), None)
-    if best is None:
-        raise InvalidInput("no candidate tells rows apart; there is nothing worth fitting.")
-    chosen = Candidate.parse(best.candidate)
-    return replace(recipe, method=chosen.method, propensity=chosen.propensity)
+    return None if best is None else Candidate.parse(best.candidate)
+
+
+def chosen(candidate: Candidate, rows: Rows, recipe: Recipe) -> tuple[Rows, Recipe]:
+    """The rows and the recipe that fit a candidate."""
+    known = candidate.propensity == KNOWN
+    propensity = None if known else candidate.propensity
+    return (
+        rows if known else replace(rows, propensity=None),
+        replace(recipe, method=candidate.method, propensity=propensity),
+    )
 
 
 def _rank(result: Result, by: str) -> tuple[bool, float]:
@@ -129,28 +139,20 @@ def _judge(candidate: Candidate, data: PUData, basis: Basis, recipe: Recipe) -> 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PueWarning)  # what they say of the data was said by `prepare`
             own = _propensities(candidate, data, basis, recipe)
-            large = data.n_rows > WHOLE
-            scores = out_of_fold(
-                classifier_of(recipe, basis, data, candidate.method),
-                data,
-                prior=basis.prior.value,
-                propensity=own,
-                folds=5 if large else recipe.folds,
-                scored=1 if large else None,
-                jobs=recipe.jobs,
-                seed=derive(recipe.seed, 7),
-            )
-    except InvalidInput as error:
+            classifier = classifier_of(replace(recipe, method=candidate.method), basis)
+            scored = score_held_out(classifier, data, basis, own, recipe)
+    except PueError as error:
         return Result(str(candidate), time.perf_counter() - started, {}, failed=str(error))
-    kept = ~torch.isnan(scores)
-    labels, scores = data.labels[kept], scores[kept]
-    e = None if basis.e is None else basis.e[kept[data.labeled]]
-    weights = pu_row_weights(labels, basis.prior.value, e, data.scenario)
-    p = calibrate(scores, weights)(scores)
+    p, weights = calibrate(scored.scores, scored.weights)(scored.scores), scored.weights
     held_out = HeldOut(p.numpy(), weights.positive.numpy(), weights.background.clamp(min=0).numpy())
-    threshold, _ = choose_threshold(held_out, recipe.threshold, precision=recipe.precision)
     found = estimate_metrics(
-        p, labels, prior=basis.prior.value, propensity=e, scenario=data.scenario, threshold=threshold, seed=recipe.seed
+        p,
+        scored.labels,
+        prior=basis.prior.value,
+        propensity=scored.e,
+        scenario=data.scenario,
+        threshold=choose_threshold(held_out, recipe.threshold, precision=recipe.precision)[0],
+        seed=recipe.seed,
     )
     metrics = {name: tuple(vars(getattr(found, name)).values()) for name in NAMES}
     return Result(str(candidate), time.perf_counter() - started, metrics, found.trivial)
@@ -159,33 +161,36 @@ def _judge(candidate: Candidate, data: PUData, basis: Basis, recipe: Recipe) -> 
 def _propensities(candidate: Candidate, data: PUData, basis: Basis, recipe: Recipe) -> torch.Tensor | None:
     if candidate.propensity is None:
         return None
-    if candidate.propensity == recipe.propensity:
+    if candidate.propensity in (KNOWN, recipe.propensity):
         return basis.e
     estimator = find_propensity(candidate.propensity)
     model = estimator.fit(data, prior=basis.prior.value, seed=derive(recipe.seed, 1))
     return examine(model, data, estimator=estimator)[0]
 
 
-def _checksum(data: PUData) -> str:
-    found = hashlib.sha256(data.labels.numpy().tobytes())
-    x = data.x.data if sparse.issparse(data.x) else data.x.numpy()
-    found.update(repr((data.x.shape, data.scenario.value)).encode())
-    found.update(np.ascontiguousarray(x).data)
+def _checksum(rows: Rows) -> str:
+    found = hashlib.sha256(repr((rows.data.x.shape, rows.data.scenario.value)).encode())
+    for part in (rows.data.labels.numpy(), rows.data.x.numpy(), rows.propensity):
+        if part is not None:
+            found.update(np.ascontiguousarray(part).data)
     return found.hexdigest()
 
 
 def _key(checksum: str, recipe: Recipe, candidate: Candidate) -> str:
-    everything = {**asdict(recipe), "jobs": None, "method": None, "data": checksum, "candidate": str(candidate)}
-    everything["version"] = pue.__version__
+    everything = {**asdict(recipe), "data": checksum, "candidate": str(candidate), "version": version("pue")}
+    for irrelevant in ("jobs", "method", "progress"):
+        del everything[irrelevant]
     return hashlib.sha256(json.dumps(everything, sort_keys=True).encode()).hexdigest()
 
 
 def _read(file: Path) -> Result | None:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-        return Result(**{**found, "metrics": {name: tuple(value) for name, value in found["metrics"].items()}})
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return None  # not there, or cut short: computed again
+        if found["failed"] is None:
+            found["metrics"] = {name: tuple(map(float, found["metrics"][name])) for name in NAMES}
+        return Result(**found)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None  # not there, or damaged: computed again
 
 
 def _write(file: Path, result: Result) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pue.errors import InvalidInput
 from pue.metrics import EstimatedMetrics, Metrics, calibration_error, estimate_metrics, evaluate
 from pue.model.model import PUModel, special_columns
-from pue.model.rows import feature_batches, warn_unknown
+from pue.model.rows import feature_batches, propensities, warn_unknown
 from pue.model.summary import GAMMAS
 from pue.tables.labels import label_column, meanings, parse_labels
 from pue.tables.sources import Source
@@ -55,26 +55,33 @@ def evaluate_source(
     seed: int = 0,
 ) -> Evaluation:
     """Metrics of the model on a source; `label` defaults to the model's own label column where the source has it."""
-    label = label if label is not None else model.facts.get("label")
-    if label is not None and label not in source.columns and truth is not None:
-        label = None
+    if label is None:
+        label = model.facts.get("label")
+        if truth is not None and (label == truth or label not in source.columns):
+            label = None
     others = [label_column(source.columns, name) for name in (label, truth) if name is not None]
     if not others:
         raise InvalidInput(
             "there is nothing to compare with: name the label column (--label) or true classes (--truth)."
         )
+    if label == truth:
+        raise InvalidInput(f"column {label!r} cannot hold both PU labels and true classes: name one of them.")
+    known = model.facts.get("propensity")
+    if label is not None and known in source.columns and known not in others:
+        others.append(known)
     warn_unknown(source, model.vectorizer, [*others, *special_columns(model)])
-    scores, propensities, columns = [], [], []
+    scores, e, columns = [], [], []
     for features, frame in feature_batches(source, model.vectorizer, others):
         scores.append(model.probabilities(features))
         if label is not None:
-            propensities.append(model.propensity(features))
+            e.append(propensities(frame[known]) if known in others else model.propensity(features))
         columns.append(frame)
     p, table = np.concatenate(scores), pd.concat(columns, ignore_index=True)
     estimated = scar = None
     if label is not None:
         labels = parse_labels(table[label], label)
-        estimated, scar = _estimates(model, p, labels, np.concatenate(propensities), level, seed)
+        biased = known in others or model.propensity_model is not None
+        estimated, scar = _estimates(model, p, labels, np.concatenate(e) if biased else None, level, seed)
     exact = error = None
     if truth is not None:
         y = torch.from_numpy((_classes(table[truth], truth) == 1).astype(np.int64))
@@ -84,7 +91,12 @@ def evaluate_source(
 
 
 def _estimates(
-    model: PUModel, p: NDArray[np.float64], labels: NDArray[np.int8], e: NDArray[np.float64], level: float, seed: int
+    model: PUModel,
+    p: NDArray[np.float64],
+    labels: NDArray[np.int8],
+    e: NDArray[np.float64] | None,
+    level: float,
+    seed: int,
 ) -> tuple[EstimatedMetrics, EstimatedMetrics]:
     labeled = labels == 1
     if labeled.sum() < FEWEST:
@@ -100,8 +112,7 @@ def _estimates(
         "level": level,
         "seed": seed,
     }
-    biased = model.propensity_model is not None
-    estimated = estimate_metrics(p, labels, propensity=e[labeled] if biased else None, gammas=GAMMAS, **given)
+    estimated = estimate_metrics(p, labels, propensity=None if e is None else e[labeled], gammas=GAMMAS, **given)
     return estimated, estimate_metrics(p, labels, **given)
 
 

@@ -7,12 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from pue.errors import InvalidInput
 from pue.model.fit import Recipe, Say, fit_model
 from pue.model.model import PUModel
-from pue.model.rows import Columns, read_rows
+from pue.model.predict import score_batches
+from pue.model.rows import Columns, Rows, read_rows
 from pue.persistence import load
 from pue.tables.labels import meanings
 from pue.tables.sources import Source
@@ -25,6 +27,12 @@ def fit_source(source: Source, columns: Columns, recipe: Recipe, *, say: Say = l
     """Read, fit, and note the unlabeled rows that look most like positives."""
     say(f"reading {source.path}")
     rows = read_rows(source, columns, scenario=recipe.scenario, seed=recipe.seed)
+    return fit_rows(source, columns, rows, recipe, say=say)
+
+
+def fit_rows(source: Source, columns: Columns, rows: Rows, recipe: Recipe, *, say: Say = lambda text: None) -> PUModel:
+    """The same of rows that were read already."""
+    source.read(_shown(source, columns), rows=1)  # a column that cannot be shown is refused before the work
     model = fit_model(rows, recipe, facts=facts_of(source, columns), say=say)
     say("finding the best unlabeled rows")
     return replace(model, summary={**model.summary, "top_rows": _top_rows(model, source, columns)})
@@ -50,6 +58,7 @@ def facts_of(source: Source, columns: Columns) -> dict[str, Any]:
         "id": columns.id,
         "ignore": list(columns.ignore),
         "truth": columns.truth,
+        "propensity": columns.propensity,
     }
 
 
@@ -68,24 +77,22 @@ def _checksum(path: Path) -> str:
 
 
 def _top_rows(model: PUModel, source: Source, columns: Columns) -> dict[str, Any]:
-    """The unlabeled rows of highest probability, with some of their columns."""
-    from pue.model.predict import score_batches
-
-    shown = [name for name in source.columns if name not in (columns.label, *columns.ignore)][:8]
-    best = pd.DataFrame()
+    """The unlabeled rows of highest probability, of equal ones the first, with some of their columns."""
+    shown = _shown(source, columns)
+    best: list[list[Any]] = []
     start = 0
     for frame, p, _ in score_batches(model, source, [*shown, columns.label]):
-        scored = frame.assign(**{"row": range(start, start + len(p)), "P(positive)": p})
-        unlabeled = scored[_unlabeled(scored[columns.label])]
-        best = pd.concat([best, unlabeled]).nlargest(TOP, "P(positive)", keep="first")
+        unlabeled = np.flatnonzero(meanings(frame[columns.label], columns.label) == 0)
+        top = unlabeled[np.argsort(-p[unlabeled], kind="stable")[:TOP]]
+        cells = frame[shown].iloc[top].itertuples(index=False, name=None)
+        new = [[start + int(row), float(p[row]), *map(_cell, values)] for row, values in zip(top, cells, strict=True)]
+        best = sorted([*best, *new], key=lambda row: -row[1])[:TOP]
         start += len(p)
-    names = ["row", "P(positive)", *shown]
-    rows = [[_cell(value) for value in row] for row in best[names].itertuples(index=False, name=None)]
-    return {"columns": names, "rows": rows}
+    return {"columns": ["row", "P(positive)", *shown], "rows": best}
 
 
-def _unlabeled(column: pd.Series) -> pd.Series:
-    return pd.Series(meanings(column, str(column.name)) == 0, index=column.index)
+def _shown(source: Source, columns: Columns) -> list[str]:
+    return [name for name in source.columns if name not in (columns.label, *columns.ignore)][:8]
 
 
 def _cell(value: Any) -> str | float | int | None:

@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,15 +18,15 @@ from torch import Tensor
 from pue.crossval import out_of_fold
 from pue.data import PUData, Scenario, select
 from pue.diagnostics import Diagnosis, diagnose
-from pue.errors import InvalidInput, PueWarning
+from pue.errors import InvalidInput, PueWarning, UnknownName
 from pue.metrics.estimates import pu_row_weights
-from pue.model.classifiers import make_classifier
-from pue.model.model import HeldOut, PUModel, choose_threshold
+from pue.model.classifiers import CHOICES, make_classifier
+from pue.model.model import HeldOut, PUModel, check_rule, choose_threshold
 from pue.model.rows import Rows
 from pue.model.summary import summarize
-from pue.priors import PriorEstimate, estimate_prior
-from pue.probabilities import calibrate
-from pue.propensity import PropensityModel, PropensityReport, examine, find_propensity, process
+from pue.priors import PRIORS, PriorEstimate, estimate_prior
+from pue.probabilities import CALIBRATIONS, calibrate
+from pue.propensity import PROPENSITIES, PropensityModel, PropensityReport, examine, find_propensity, process
 from pue.randomness import derive
 from pue.threads import one_thread
 from pue.weights import RowWeights
@@ -62,6 +62,21 @@ class Recipe:
     epochs: int | None = None
     jobs: int = 1
     seed: int = 0
+    progress: bool | None = None
+    """Whether training shows a bar, as in `PUClassifier`."""
+
+    def __post_init__(self) -> None:
+        """What can be wrong about a recipe is said before anything takes time."""
+        for kind, name, known in (
+            ("method", self.method, CHOICES),
+            ("propensity", self.propensity or "none", ["none", *PROPENSITIES]),
+            ("prior", self.prior if isinstance(self.prior, str) else "estimate", ["estimate", *PRIORS]),
+            ("calibration", self.calibration, ["auto", *CALIBRATIONS]),
+        ):
+            if name not in known:
+                raise UnknownName(kind, name, known)
+        Scenario.parse(self.scenario)
+        check_rule(self.threshold, self.precision)
 
 
 MANY = 500
@@ -92,8 +107,6 @@ class Basis:
 class Scored:
     """Held-out scores of some rows and what they are judged by."""
 
-    rows: Tensor
-    """Which rows, by index."""
     scores: Tensor
     labels: Tensor
     e: Tensor | None
@@ -107,13 +120,13 @@ def fit_model(
     """A model of these rows. `say` is told what happens next."""
     started = time.perf_counter()
     data = rows.data
-    with one_thread() if rows.vectorizer is not None else nullcontext(), warnings.catch_warnings(record=True) as caught:
+    with threads(rows), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PueWarning)
         basis = prepare(rows, recipe, say)
         say("training")
-        classifier = classifier_of(recipe, basis, data).fit(data.x, data.labels, propensity=basis.e)
+        classifier = classifier_of(recipe, basis).fit(data.x, data.labels, propensity=basis.e)
         say("scoring rows with models that have not seen them")
-        scored = score_held_out(classifier, data, basis, recipe)
+        scored = score_held_out(classifier, data, basis, basis.e, recipe)
         say("probabilities, threshold and estimated metrics")
         worth = scored.weights.positive[scored.labels == 1]
         many = float(worth.sum() ** 2 / worth.square().sum()) >= MANY
@@ -122,7 +135,9 @@ def fit_model(
         probabilities = calibrator(scored.scores)
         held_out = _kept(probabilities, scored.weights, recipe.seed)
         threshold, rule = choose_threshold(held_out, recipe.threshold, precision=recipe.precision)
-    said = list(dict.fromkeys(str(warning.message) for warning in caught))
+    said = list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, PueWarning)))
+    for text in said:
+        warnings.warn(text, PueWarning, stacklevel=2)
     facts = {"label_frequency": _label_frequency(data, basis), "warnings": said, **(facts or {})}
     summary = summarize(
         rows, recipe, basis, classifier, scored, probabilities, threshold, rule, method,
@@ -143,8 +158,18 @@ def fit_model(
     )
 
 
+def threads(rows: Rows) -> AbstractContextManager[None]:
+    """One thread for tables, which are small; images take all there are."""
+    return nullcontext() if rows.vectorizer is None else one_thread()
+
+
 def prepare(rows: Rows, recipe: Recipe, say: Say = lambda text: None) -> Basis:
     """Prior, propensities of the labeled rows, and the diagnosis."""
+    with threads(rows):
+        return _prepare(rows, recipe, say)
+
+
+def _prepare(rows: Rows, recipe: Recipe, say: Say) -> Basis:
     data, seed = rows.data, recipe.seed
     sample = data
     if data.n_rows > SAMPLE:
@@ -171,26 +196,28 @@ def prepare(rows: Rows, recipe: Recipe, say: Say = lambda text: None) -> Basis:
     return Basis(prior, e, model, report, diagnosis)
 
 
-def classifier_of(recipe: Recipe, basis: Basis, data: PUData, method: str | None = None) -> Any:
+def classifier_of(recipe: Recipe, basis: Basis) -> Any:
     """The classifier of a recipe, with the prior found and room for the propensities found."""
     return make_classifier(
-        method or recipe.method,
+        recipe.method,
         seed=recipe.seed,
         epochs=recipe.epochs,
         prior=basis.prior.value,
         scenario=recipe.scenario,
         labeled_rows="weighted",
+        progress=recipe.progress,
     )
 
 
-def score_held_out(classifier: Any, data: PUData, basis: Basis, recipe: Recipe) -> Scored:
-    """Out-of-fold scores of all rows, or of a fifth of a large table."""
+def score_held_out(classifier: Any, data: PUData, basis: Basis, own: Tensor | None, recipe: Recipe) -> Scored:
+    """Out-of-fold scores of all rows, or of a fifth of a large table. A copy is trained with the propensities `own`
+    and judged by those of the basis."""
     large = data.n_rows > WHOLE
     scores = out_of_fold(
         classifier,
         data,
         prior=basis.prior.value,
-        propensity=basis.e,
+        propensity=own,
         folds=5 if large else recipe.folds,
         scored=1 if large else None,
         jobs=recipe.jobs,
@@ -200,7 +227,7 @@ def score_held_out(classifier: Any, data: PUData, basis: Basis, recipe: Recipe) 
     labels = data.labels[kept]
     e = None if basis.e is None else basis.e[kept[data.labeled]]
     weights = pu_row_weights(labels, basis.prior.value, e, data.scenario)
-    return Scored(torch.nonzero(kept)[:, 0], scores[kept], labels, e, weights)
+    return Scored(scores[kept], labels, e, weights)
 
 
 @dataclass(frozen=True, eq=False)

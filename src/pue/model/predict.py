@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pue.errors import InvalidInput
-from pue.model.model import PUModel, special_columns
-from pue.model.rows import feature_batches, warn_unknown
+from pue.model.model import PUModel, special_columns, unlabeled_posterior
+from pue.model.rows import feature_batches, propensities, warn_unknown
 from pue.tables.labels import label_column
 from pue.tables.sources import Source
 from pue.tables.write import open_writer
@@ -25,9 +25,32 @@ def score_batches(
     model: PUModel, source: Source, others: Sequence[str] = (), *, posterior: bool = False
 ) -> Iterator[tuple[pd.DataFrame, Array, Array | None]]:
     """Other columns, P(positive | x) and, if asked for, P(positive | x, not labeled), batch by batch."""
-    for features, frame in feature_batches(source, model.vectorizer, others):
-        p = model.probabilities(features)
-        yield frame, p, model.unlabeled_posterior(features, p) if posterior else None
+    known = _known_propensity(model, source) if posterior else []
+    for features, frame in feature_batches(source, model.vectorizer, [*others, *known]):
+        p, unlabeled = model.probabilities(features), None
+        if posterior:
+            e = _whole(propensities(frame[known[0]]), known[0]) if known else model.propensity(features)
+            unlabeled = unlabeled_posterior(p, e)
+        yield frame[list(others)], p, unlabeled
+
+
+def _known_propensity(model: PUModel, source: Source) -> list[str]:
+    """The column of known propensities, if the model has none of its own."""
+    name = model.facts.get("propensity")
+    if name is None or model.propensity_model is not None:
+        return []
+    if name not in source.columns:
+        raise InvalidInput(
+            f"the model was trained with propensities from column {name!r}, which {source.path.name} does not have. "
+            "Add it, or leave out --posterior."
+        )
+    return [name]
+
+
+def _whole(e: Array, name: str) -> Array:
+    if not bool(((e > 0) & (e <= 1)).all()):
+        raise InvalidInput(f"column {name!r} must hold propensities, numbers in (0, 1], in every row for --posterior.")
+    return e
 
 
 def predict_source(
@@ -45,10 +68,14 @@ def predict_source(
     With `budget` the K best rows are called positive, of equal ones the first: scores are then kept, eight bytes a row,
     until all are known.
     """
+    if budget is not None and budget < 1:
+        raise InvalidInput(f"a budget is a number of rows, at least 1; got {budget}.")
     if row_id is not None:
         label_column(source.columns, row_id)
     name = row_id if row_id is not None else model.facts.get("id")
     kept = [name] if name is not None and name in source.columns else []
+    if name in (SCORE, DECISION, POSTERIOR) and kept:
+        raise InvalidInput(f"the id column is called {name!r}, as a column of the results is. Rename it.")
     special = [*special_columns(model), *kept]
     unknown = warn_unknown(source, model.vectorizer, special)
     with open_writer(output) as writer:
@@ -81,8 +108,6 @@ def _best(
     budget: int,
     progress: Callable[[int], Any],
 ) -> tuple[int, int, float]:
-    if budget < 1:
-        raise InvalidInput(f"a budget is a number of rows, at least 1; got {budget}.")
     parts, done = [], 0
     for _, p, _ in score_batches(model, source):
         parts.append(p)
@@ -103,7 +128,7 @@ def _best(
 def _frame(
     frame: pd.DataFrame, kept: list[str], start: int, p: Array, decision: NDArray[np.bool_], unlabeled: Array | None
 ) -> pd.DataFrame:
-    columns: dict[str, Any] = {name: frame[name].to_numpy() for name in kept} or {ROW: np.arange(start, start + len(p))}
+    columns: dict[str, Any] = {name: frame[name] for name in kept} or {ROW: np.arange(start, start + len(p))}
     columns |= {SCORE: p, DECISION: decision.astype(np.int8)}
     if unlabeled is not None:
         columns[POSTERIOR] = unlabeled

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from pue.data import PUData, Scenario
+from pue.data import PUData, Scenario, require_propensity
 from pue.errors import InvalidInput, PueWarning
 from pue.tables.labels import label_column, parse_labels
 from pue.tables.sources import BATCH, Source
@@ -73,9 +73,17 @@ def read_rows(source: Source, columns: Columns, *, scenario: str = "single_sampl
         x = torch.from_numpy(source.images(0, len(labels)))  # type: ignore[attr-defined]
     else:
         vectorizer = fit_vectorizer(sample, seed=seed)
-        x = torch.from_numpy(_all_features(source, columns, vectorizer, len(labels)))
+        for note in vectorizer.notes:
+            warnings.warn(note, PueWarning, stacklevel=2)
+        x = torch.from_numpy(_all_features(source, vectorizer, len(labels)))
     data = PUData(x, torch.from_numpy(labels), Scenario.parse(scenario))
-    return Rows(data, vectorizer, None if known is None else known[labels == 1])
+    if known is not None:
+        known = known[labels == 1]
+        try:
+            require_propensity(torch.from_numpy(known), len(known))
+        except InvalidInput as error:
+            raise InvalidInput(f"column {columns.propensity!r}: {error}") from error
+    return Rows(data, vectorizer, known)
 
 
 def _first_pass(
@@ -89,16 +97,17 @@ def _first_pass(
     for frame in source.batches(BATCH, columns=wanted):
         given.append(frame[columns.label])
         if columns.propensity:
-            known.append(_propensities(frame[columns.propensity]))
+            known.append(propensities(frame[columns.propensity]))
         if features:
             sampler.add(frame[features])
     labels = parse_labels(pd.concat(given, ignore_index=True), columns.label)
     return labels, np.concatenate(known) if known else None, sampler.frame() if features else pd.DataFrame()
 
 
-def _propensities(column: pd.Series) -> NDArray[np.float64]:
+def propensities(column: pd.Series) -> NDArray[np.float64]:
+    """Known e(x), NaN where a cell is empty."""
     try:
-        return np.asarray(pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan))
+        return np.array(pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan))
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"column {column.name!r} must hold propensities, numbers in (0, 1]: {error}") from error
 
@@ -129,14 +138,14 @@ class _Sampler:
         self.n = sum(len(keys) for _, keys in self.parts)
 
 
-def _all_features(source: Source, columns: Columns, vectorizer: Vectorizer, n_rows: int) -> NDArray[np.float32]:
+def _all_features(source: Source, vectorizer: Vectorizer, n_rows: int) -> NDArray[np.float32]:
     x = np.empty((n_rows, len(vectorizer.feature_names)), dtype=np.float32)
     start = 0
     for frame in source.batches(BATCH, columns=list(vectorizer.columns)):
-        if start + len(frame) > n_rows:
-            break
-        x[start : start + len(frame)] = vectorizer.transform(frame)
-        start += len(frame)
+        stop = start + len(frame)
+        if stop <= n_rows:
+            x[start:stop] = vectorizer.transform(frame)
+        start = stop
     if start != n_rows:
         raise InvalidInput(f"{source.path.name} changed while it was read. Read it again when nobody writes to it.")
     return x

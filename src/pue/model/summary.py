@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-import pue
 from pue.diagnostics import Diagnosis
 from pue.metrics.curves import reliability, threshold_curve
 from pue.metrics.estimates import NAMES, EstimatedMetrics, estimate_metrics
+from pue.model.classifiers import resolved
 from pue.model.rows import Rows
 from pue.propensity import PropensityReport
 
@@ -87,7 +88,7 @@ def diagnosis_summary(
     return {
         "title": str(facts.get("title", "PU model")),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "version": pue.__version__,
+        "version": version("pue"),
         "data": {
             "source": str(facts.get("source", "")),
             "n_rows": len(labels),
@@ -153,7 +154,7 @@ def _method(recipe: Recipe, basis: Basis, classifier: Any, seconds: float) -> di
         if isinstance(value, str | int | float | bool) and name not in ("progress", "propensity")
     }
     source = "labels taken as unbiased" if basis.report is None else basis.report.source or str(recipe.propensity)
-    name = str(getattr(classifier, "method", type(getattr(classifier, "base_estimator", classifier)).__name__))
+    name = resolved(recipe.method)
     return {
         "name": name,
         "display": f"{name} with weights by inverse propensity" if basis.e is not None else name,

@@ -84,6 +84,10 @@ def open_source(
     must have it already.
     """
     path = Path(path)
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"the name of {path} is not UTF-8 text, so Arrow cannot open it. Rename it.") from error
     if path.is_dir():
         return _open_folder(path, None if labels is None else Path(labels), image_size)
     if labels is not None:

@@ -42,8 +42,11 @@ def write_page(summary: Mapping[str, Any], path: str | Path) -> Path:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.tmp")
-    partial.write_text(render_page(summary), encoding="utf-8", newline="\n")
-    os.replace(partial, path)
+    try:
+        partial.write_text(render_page(summary), encoding="utf-8", newline="\n")
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
     return path
 
 
