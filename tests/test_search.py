@@ -23,8 +23,8 @@ from pue.data import PUData, Scenario
 from pue.errors import CheckpointMismatch, InvalidInput, TrainingDiverged, UnknownName
 from pue.methods import pu_weights
 from pue.propensity import Logistic, process
-from pue.trials import SearchResult, search
 from pue.training.split import restrict, split_rows
+from pue.trials import SearchResult, search
 
 PRIOR = 0.4
 
