@@ -578,7 +578,7 @@ class Sub(PUClassifier):
         (partial(print, 1), r"functools\.partial"),
         (partial(BACKBONES["mlp"], depth=2**20), r"functools\.partial"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_what_is_not_listed_is_refused(value: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=message):
