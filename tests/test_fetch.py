@@ -390,7 +390,9 @@ def test_unpacked_files_that_are_right_are_enough(tmp_path: Path, digits_of: dic
         (tmp_path / "mnist" / stem).write_bytes(idx(array))
     assert fetch("mnist", tmp_path, sources=[]) == tmp_path / "mnist"
     stem = "t10k-labels-idx1-ubyte"
-    (tmp_path / "mnist" / f"{stem}.gz").write_bytes(gzip.compress(b"this one is read first, as the loader does"))
+    (tmp_path / "mnist" / f"{stem}.gz").write_bytes(
+        gzip.compress(b"this one is read first, as the loader does", mtime=0)
+    )
     with pytest.raises(MissingData, match=rf"no {stem}\.gz\."):
         fetch("mnist", tmp_path, sources=[])
 
@@ -511,7 +513,9 @@ def test_links_and_other_members_are_not_followed(
 
 
 @pytest.mark.parametrize("unpack", [archives.idx_in_tar, archives.csv_in_wheel, archives.png_in_tar])
-@pytest.mark.parametrize("content", [b"", b"<html>", gzip.compress(b"no tar"), gzip.compress(b"cut")[:-3]])
+@pytest.mark.parametrize(
+    "content", [b"", b"<html>", gzip.compress(b"no tar", mtime=0), gzip.compress(b"cut", mtime=0)[:-3]]
+)
 def test_what_is_no_archive_is_a_reason_not_a_crash(
     unpack: object, content: bytes, client: Client, tmp_path: Path, home: Path
 ) -> None:
