@@ -626,8 +626,8 @@ def test_an_empty_folder_says_what_to_do(tmp_path, capsys):
 
 
 def test_other_formats_are_refused_before_anything_is_read(tmp_path, capsys):
-    assert run_report(tmp_path / "nowhere", "-o", "page.html") == 2
-    assert "cannot write 'page.html': the formats are .md, .tex, .csv, .json." in capsys.readouterr().err
+    assert run_report(tmp_path / "nowhere", "-o", "page.pdf") == 2
+    assert "cannot write 'page.pdf': the formats are .md, .tex, .csv, .json." in capsys.readouterr().err
 
 
 # --------------------------------------------------------------------------------- what is in the repository
