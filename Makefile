@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+DOCS   := $(VENV)/.docs
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check mutants bench clean
+.PHONY: demo test check mutants bench docs clean
 
 demo: $(READY)  ## train on biased digits, print the table, write the plots
 	$(BIN)/python -m pue.demo
@@ -23,10 +25,17 @@ mutants: $(READY)  ## break the code on purpose; every mutant must be killed
 bench: $(READY)  ## speed and memory as ratios
 	$(BIN)/python benchmarks/run.py
 
+docs: $(DOCS)  ## the documentation as a site, in site/; warnings are errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PIP) --editable '.[dev]'
+	touch $@
+
+$(DOCS): $(READY)
+	$(PIP) --editable '.[docs]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo_output
+	rm -rf $(VENV) demo_output site
