@@ -109,7 +109,7 @@ def estimate_metrics(
     True
     """
     g = torch.as_tensor(np.asarray(scores, dtype=np.float64))
-    s = as_labels(np.asarray(labels))
+    s = as_labels(np.array(labels))  # a copy: what pandas gives may be read-only
     require_vector("scores", g, len(s))
     if not bool(torch.isfinite(g).all()):
         raise InvalidInput("scores hold NaN or infinity. Check the model and its inputs.")
