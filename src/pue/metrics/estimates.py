@@ -108,16 +108,16 @@ def estimate_metrics(
     >>> bool(abs(found.accuracy.value - np.mean((scores >= 0) == y)) < 0.03)
     True
     """
-    g = torch.as_tensor(np.asarray(scores, dtype=np.float64))
-    s = as_labels(np.array(labels))  # a copy: what pandas gives may be read-only
+    g = torch.tensor(np.asarray(scores, dtype=np.float64))  # a copy, as below: what pandas gives may be read-only
+    s = as_labels(np.array(np.asarray(labels)))
     require_vector("scores", g, len(s))
     if not bool(torch.isfinite(g).all()):
         raise InvalidInput("scores hold NaN or infinity. Check the model and its inputs.")
     if not 0 < level < 1 or draws < 0:
         raise InvalidInput(f"level must lie in (0, 1) and draws must not be negative; got {level} and {draws}.")
     scenario = Scenario.parse(scenario)
-    mass = None if sample_weight is None else torch.as_tensor(np.asarray(sample_weight, dtype=np.float64))
-    e = None if propensity is None else torch.as_tensor(np.asarray(propensity, dtype=np.float64))
+    mass = None if sample_weight is None else torch.tensor(np.asarray(sample_weight, dtype=np.float64))
+    e = None if propensity is None else torch.tensor(np.asarray(propensity, dtype=np.float64))
     weights = pu_row_weights(s, prior, e, scenario, mass)
     sample = _Sample.of(g, weights, threshold)
     point = sample.figures(prior)

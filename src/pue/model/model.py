@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from pue.decisions import best_f1, prior_quantile, target_precision
+from pue.decisions import best_f1, target_precision
 from pue.errors import InvalidInput, UnknownName
 from pue.probabilities import Calibrator
 from pue.propensity import PropensityModel
@@ -149,9 +149,17 @@ def choose_threshold(
     elif threshold == "half":
         value = 0.5
     else:
-        population = weights.background > 0
-        value = prior_quantile(scores[population], min(max(float(weights.positive.sum()), 1e-9), 1 - 1e-9))
+        value = _as_many_as_positives(held_out)
     return value, RULES[threshold]
+
+
+def _as_many_as_positives(held_out: HeldOut) -> float:
+    """The threshold that the mass of the positives lies above; rows count by their mass, for some stand for many."""
+    population = held_out.background > 0
+    p, mass = held_out.probabilities[population], held_out.background[population]
+    order = np.argsort(-p, kind="stable")
+    reached = mass[order].cumsum() >= min(held_out.positive.sum(), 1 - 1e-9) - mass[order] / 2
+    return float(p[order][reached.argmax()])
 
 
 def check_rule(threshold: float | str, precision: float | None = None) -> None:
