@@ -9,6 +9,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 
 from pue import PUClassifier
@@ -32,7 +34,7 @@ from pue.propensity import (
 )
 from pue.propensity.crossfit import reference_rows
 from pue.propensity.network import FORMS
-from pue.propensity.pool import label_probability, mixture_shares
+from pue.propensity.pool import certain_floor, label_probability, mixture_shares
 from pue.propensity.process import crump_threshold
 from pue.propensity.smooth import smooth_over_labeled
 from pue.risks import label_likelihood
@@ -182,6 +184,52 @@ def test_the_pool_trusts_the_member_whose_held_out_labels_are_likely(scenario: S
     for column, share in enumerate(list(model.shares.values())[:2]):
         member = list(model.members.values())[column].held_out
         assert (p >= share * label_probability(member, scenario) - 1e-12).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 40), st.floats(0.05, 0.95), st.integers(0, 2**31), st.booleans())
+def test_the_floor_gives_the_classes_their_prior(n: int, prior: float, seed: int, weighted: bool) -> None:
+    rng = np.random.default_rng(seed)
+    r = rng.random(n) ** 3 * (rng.random(n) < 0.8)
+    mass = rng.random(n) + 0.1 if weighted else np.ones(n)
+
+    def mean_of_f(floor: float) -> float:
+        return sum(m * (min(1.0, x / floor)) for m, x in zip(mass, r, strict=True)) / sum(mass)
+
+    floor = certain_floor(torch.from_numpy(r), prior, torch.from_numpy(mass) if weighted else None)
+    possible = float(mass[r > 0].sum() / mass.sum())
+    if possible < prior - 1e-9:
+        assert floor == 0
+    elif possible > prior + 1e-9:
+        assert mean_of_f(floor) == pytest.approx(prior)
+
+
+def test_the_floor_is_exact_for_certain_classes_and_for_unbiased_labels() -> None:
+    rng = np.random.default_rng(0)
+    certain = torch.from_numpy(np.where(rng.random(1000) < 0.4, rng.uniform(0.1, 0.9, 1000), 0.0))
+    prior = float((certain > 0).double().mean())
+    assert certain_floor(certain, prior) <= float(certain[certain > 0].min()) + 1e-12
+    posterior = torch.from_numpy(rng.beta(0.5, 0.7, 1000))
+    assert certain_floor(0.3 * posterior, float(posterior.mean())) == pytest.approx(0.3)
+
+
+def test_overlapping_classes_without_bias_get_nearly_equal_weights() -> None:
+    """P(labeled | x) itself gives rows in the overlap several times the weight of the others."""
+    rng = np.random.default_rng(0)
+    y = rng.random(4000) < 0.4
+    x = rng.normal(size=(4000, 2)) + 1.5 * y[:, None]
+    s = y & (rng.random(4000) < 0.3)
+    data = PUData(torch.from_numpy(x), torch.from_numpy(s.astype(np.int64)))
+    members = {"logistic": CrossFit(Logistic())}
+    spread = {}
+    for overlap in (False, True):
+        model = Pool(members, smooth=False, overlap=overlap).fit(data, prior=0.4)
+        weight = 1 / model.held_out
+        spread[overlap] = float(weight.std() / weight.mean())
+        assert float(model.reference.mean()) == pytest.approx(s.mean(), rel=0.05)
+        assert float(model(data.x).min()) >= model.floor
+    assert spread[False] > 0.7
+    assert spread[True] < 0.15
 
 
 @every_scenario

@@ -22,13 +22,14 @@ import pue
 from pue.crossval import out_of_fold
 from pue.data import PUData, Scenario
 from pue.errors import InvalidInput, PueWarning, TrainingDiverged, UnknownName
+from pue.methods import METHODS
 from pue.metrics import calibration_error, estimate_metrics, evaluate
 from pue.metrics.estimates import NAMES
 from pue.model import compare as comparing
 from pue.model import files, fit
 from pue.model import model as modelling
 from pue.model import rows as reading
-from pue.model.classifiers import CHOICES, make_classifier, resolved
+from pue.model.classifiers import choices, make_classifier, resolved
 from pue.model.compare import Candidate, Result, chosen, compare, winner
 from pue.model.evaluate import Evaluation, evaluate_source
 from pue.model.files import fit_rows
@@ -250,7 +251,7 @@ def test_batches_of_features_are_the_features(path: Path) -> None:
 # ------------------------------------------------------------------------------------------ classifiers
 
 
-@pytest.mark.parametrize("method", CHOICES)
+@pytest.mark.parametrize("method", choices())
 def test_every_choice_makes_a_classifier(method: str) -> None:
     classifier = make_classifier(
         method, seed=3, epochs=2, prior=0.4, scenario="case_control", labeled_rows="weighted", progress=False
@@ -266,6 +267,13 @@ def test_a_method_that_needs_truth_is_no_choice() -> None:
     with pytest.raises(UnknownName, match="unknown method 'supervised'"):
         make_classifier("supervised", seed=0)
     assert resolved("auto") == "nnpu"
+
+
+def test_a_method_added_later_is_a_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, "mine", METHODS["nnpu"])
+    assert make_classifier("mine", seed=0).method == "mine"
+    assert Recipe(method="mine").method == "mine"
+    assert str(Candidate.parse("mine+auto")) == "mine+auto"
 
 
 # ------------------------------------------------------------------------------------ prior, propensity

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from pue.backbones.inputs import InputSpec, kaiming
@@ -33,7 +34,7 @@ def fast_cnn(spec: InputSpec, *, width: int = 32) -> nn.Module:
     240737
     """
     channels = spec.image_channels("fast_cnn")
-    return kaiming(
+    network = kaiming(
         nn.Sequential(
             _block(channels, width),
             _block(width, 2 * width),
@@ -44,6 +45,7 @@ def fast_cnn(spec: InputSpec, *, width: int = 32) -> nn.Module:
             nn.Linear(4 * width, 1),
         )
     )
+    return network.to(memory_format=torch.channels_last)  # a step on a CPU takes two thirds of the time
 
 
 def small_cnn(spec: InputSpec) -> nn.Module:

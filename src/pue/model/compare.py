@@ -24,7 +24,7 @@ import torch
 from pue.data import PUData
 from pue.errors import InvalidInput, PueError, PueWarning, UnknownName
 from pue.metrics.estimates import NAMES, estimate_metrics
-from pue.model.classifiers import CHOICES
+from pue.model.classifiers import choices
 from pue.model.fit import Basis, Recipe, Say, classifier_of, prepare, score_held_out, threads
 from pue.model.model import HeldOut, choose_threshold
 from pue.model.rows import Rows
@@ -52,8 +52,8 @@ class Candidate:
         Candidate(method='nnpu', propensity='auto')
         """
         method, _, propensity = text.partition("+")
-        if method not in CHOICES:
-            raise UnknownName("method", method, CHOICES)
+        if method not in choices():
+            raise UnknownName("method", method, choices())
         if propensity and propensity not in (KNOWN, *PROPENSITIES):
             raise UnknownName("propensity", propensity, [KNOWN, *PROPENSITIES])
         return cls(method, propensity or None)

@@ -20,7 +20,7 @@ from pue.data import PUData, Scenario, select
 from pue.diagnostics import Diagnosis, diagnose
 from pue.errors import InvalidInput, PueWarning, UnknownName
 from pue.metrics.estimates import pu_row_weights
-from pue.model.classifiers import CHOICES, make_classifier
+from pue.model.classifiers import choices, make_classifier
 from pue.model.model import HeldOut, PUModel, check_rule, choose_threshold
 from pue.model.rows import Rows
 from pue.model.summary import summarize
@@ -68,7 +68,7 @@ class Recipe:
     def __post_init__(self) -> None:
         """What can be wrong about a recipe is said before anything takes time."""
         for kind, name, known in (
-            ("method", self.method, CHOICES),
+            ("method", self.method, choices()),
             ("propensity", self.propensity or "none", ["none", *PROPENSITIES]),
             ("prior", self.prior if isinstance(self.prior, str) else "estimate", ["estimate", *PRIORS]),
             ("calibration", self.calibration, ["auto", *CALIBRATIONS]),

@@ -39,6 +39,9 @@ IMAGE_NETWORK = Network(
 class Auto:
     """A network and neighbors for images; logistic regression, boosted trees and neighbors for tables.
 
+    What an image shows is seldom in doubt, so P(labeled | x) of a positive is its propensity. In tables classes
+    overlap, and ê is kept above a floor that the prior sets (`pool.certain_floor`).
+
     `str` of the model says what was chosen: the shares of the pool.
     """
 
@@ -51,7 +54,7 @@ class Auto:
         most = possible_folds(data)
         members = {name: CrossFit(member, min(most, self.folds), self.jobs) for name, member in self._learned(data.x)}
         members["neighbors"] = CrossFit(Neighbors(), min(most, 10), self.jobs)
-        return Pool(members).fit(data, prior=prior, seed=seed)
+        return Pool(members, overlap=len(data.x.shape) == 2).fit(data, prior=prior, seed=seed)
 
     def _learned(self, x: Features) -> list[tuple[str, PropensityEstimator]]:
         if len(x.shape) > 2:

@@ -31,6 +31,8 @@ class Pool:
     members: Mapping[str, CrossFit]
     smooth: bool = True
     """Whether the labeled rows' ê are averaged over their nearest labeled rows, see `smooth_over_labeled`."""
+    overlap: bool = False
+    """Whether classes may overlap: ê is then kept at or above `certain_floor`."""
 
     def fit(self, data: PUData, *, prior: float, seed: int = 0) -> Pooled:
         fitted = {name: member.fit(data, prior=prior, seed=seed) for name, member in self.members.items()}
@@ -44,13 +46,16 @@ class Pool:
             held_out, neighbors = smooth_over_labeled(
                 held_out, reduction(select(data.x, data.labeled)), data.mass[data.labeled]
             )
+        population = _pool(reference, shares, data.scenario)
+        floor = certain_floor(population, prior, data.mass[reference_rows(data)]) if self.overlap else 0.0
         return Pooled(
             fitted,
             dict(zip(names, shares.tolist(), strict=True)),
             data.scenario,
-            held_out,
-            _pool(reference, shares, data.scenario),
+            held_out.clamp(min=floor),
+            population,
             neighbors,
+            floor,
         )
 
 
@@ -65,19 +70,55 @@ class Pooled:
     held_out: Tensor
     """ê of the labeled rows it was fitted on, in order, each from models that have not seen the row."""
     reference: Tensor
-    """The same of `crossfit.reference_rows`, a sample of the population; not smoothed."""
+    """P(labeled | x) of `crossfit.reference_rows`, a sample of the population; neither smoothed nor kept above a floor:
+    its sum is the number of labels."""
     neighbors: int = 0
     """Over how many other labeled rows `held_out` was smoothed."""
+    floor: float = 0.0
+    """No ê is below; see `certain_floor`."""
 
     def __call__(self, x: Features) -> Tensor:
         columns = torch.cat([member.columns(x) for member in self.members.values()], dim=1)
         shares = torch.tensor(list(self.shares.values()), dtype=torch.float64)
-        return _pool(columns, shares, self.scenario)
+        return _pool(columns, shares, self.scenario).clamp(min=self.floor)
 
     def __str__(self) -> str:
         counted = sorted(self.shares.items(), key=lambda item: -item[1])
         text = "cross-fitted " + ", ".join(f"{name} {share:.0%}" for name, share in counted if share >= 0.005)
-        return text + (f"; smoothed over {self.neighbors} labeled neighbors" if self.neighbors else "")
+        text += f"; smoothed over {self.neighbors} labeled neighbors" if self.neighbors else ""
+        return text + (f"; at least {self.floor:.3g}" if self.floor else "")
+
+
+def certain_floor(r: Tensor, prior: float, mass: Tensor | None = None) -> float:
+    """τ of ê = max(r, τ), given r(x) = P(labeled | x) of rows of the population.
+
+    Labels show r = e f alone, f = P(positive | x). Where classes overlap ê = r is too small: 1/r makes the labeled
+    rows look like the whole population. Of all splits with e ≥ r take f = min(1, r/τ), e = max(r, τ), and the τ with
+    which f has the mean it must have, the prior:
+
+        E min(1, r/τ) = π.
+
+    Classes that never overlap give a τ below every e, hence ê = r; labels without bias give τ = c, hence ê = c. Both
+    are met exactly. In between, rows are taken to be as certainly positive as the prior allows.
+
+    >>> round(certain_floor(torch.tensor([0.0, 0.1, 0.2, 0.4]), prior=0.25), 6)
+    0.7
+    >>> round(certain_floor(torch.tensor([0.0, 0.1, 0.2, 0.4]), prior=0.625), 6)
+    0.2
+    """
+    r, order = r.double().sort()
+    weight = torch.full_like(r, 1 / len(r)) if mass is None else mass.double()[order] / mass.double().sum()
+    weight, r = weight[r > 0], r[r > 0]
+    # With τ = r_k the rows from k on have f = 1 and those before r / r_k. E f falls as τ grows: find the last τ = r_k
+    # where it is still π or more; between it and the next, τ solves a linear equation.
+    product = weight * r
+    below, certain = product.cumsum(0) - product, weight.flip(0).cumsum(0).flip(0)
+    k = int((below / r + certain >= prior).sum())
+    if k == 0:
+        return 0.0  # fewer rows can be labeled at all than there are positives
+    if k == len(r):
+        return float(product.sum() / prior)
+    return float(below[k] / (prior - certain[k]))
 
 
 def label_probability(propensity: Tensor, scenario: Scenario) -> Tensor:
