@@ -229,7 +229,7 @@ def test_overlapping_classes_without_bias_get_nearly_equal_weights() -> None:
         assert float(model.reference.mean()) == pytest.approx(s.mean(), rel=0.05)
         assert float(model(data.x).min()) >= model.floor
     assert spread[False] > 0.7
-    assert spread[True] < 0.15
+    assert spread[True] < 0.25
 
 
 @every_scenario
