@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DOCS   := $(VENV)/.docs
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Two processes with two threads each wait for each other on two cores.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .PHONY: demo test check mutants bench docs clean
 
@@ -12,7 +14,7 @@ demo: $(READY)  ## train on biased digits, print the table, write the plots
 	$(BIN)/python -m pue.demo
 
 test: check  ## style, types and all tests
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 check: $(READY)
 	$(BIN)/ruff check .
