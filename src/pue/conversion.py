@@ -123,9 +123,10 @@ def input_spec(data: PUData, dtype: str, device: torch.device) -> InputSpec:
     scaler = StandardScaler(with_mean=not sparse.issparse(data.x))
     for rows in gen_batches(data.n_rows, 8192):  # piece by piece: the whole table at once takes twice its own size
         weight = None if data.sample_weight is None else data.sample_weight[rows].numpy()
-        scaler.partial_fit(as_matrix(data.x[rows]), sample_weight=weight)
+        with np.errstate(invalid="ignore"):  # the root of the same −1e-20, which scikit-learn replaces by one
+            scaler.partial_fit(as_matrix(data.x[rows]), sample_weight=weight)
     mean, variance = (torch.from_numpy(np.asarray(v, dtype=np.float64)) for v in (scaler.mean_, scaler.var_))
-    return InputSpec(shape, mean, variance.sqrt(), chosen)
+    return InputSpec(shape, mean, variance.clamp(min=0).sqrt(), chosen)  # a constant may come out as −1e-20
 
 
 def as_device(name: str) -> torch.device:

@@ -56,7 +56,10 @@ def labeled_probability(x: Features, labeled: Tensor, sample_weight: Tensor | No
         matrix = matrix.astype(np.float64, copy=False)
     weight = None if sample_weight is None else sample_weight.numpy()
     # Pixels share one scale; standardising those that are almost always black would make noise loud.
-    scaler = None if _is_bytes(x) else StandardScaler(with_mean=not sparse.issparse(matrix)).fit(matrix, None, weight)
+    with np.errstate(invalid="ignore"):  # the variance of a constant may come out as −1e-20; its scale is one then
+        scaler = (
+            None if _is_bytes(x) else StandardScaler(with_mean=not sparse.issparse(matrix)).fit(matrix, None, weight)
+        )
     solver = "lbfgs" if not few else "newton-cg" if sparse.issparse(matrix) else "newton-cholesky"
     regression = LogisticRegression(C=C, solver=solver, tol=1e-8 if few else 1e-4, max_iter=1000)
     return LogisticModel(scaler, regression.fit(_scale(matrix, scaler), labeled.numpy(), sample_weight=weight))
