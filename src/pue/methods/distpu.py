@@ -14,7 +14,7 @@ from pue.methods.composition import pu_weights
 from pue.methods.protocol import Fitted, Task
 from pue.risks import binary_entropy, dist_pu
 from pue.training import Batch, Objective, Outcome, outcome, score
-from pue.training.augment import draw_beta
+from pue.training.augment import draw_beta, draw_partners
 
 
 @dataclass(frozen=True)
@@ -85,16 +85,19 @@ class PseudoLabels(Objective):
         scores = batch.network(batch.x).clamp(-10, 10)
         base = outcome(risk, scores, batch)
         share = draw_beta(options.beta, batch.generator)
-        partner = torch.randperm(len(batch.x), generator=batch.generator).to(batch.x.device)
-        mixed = batch.network(share * batch.x + (1 - share) * batch.x[partner]).clamp(-10, 10)
-        target = self.pseudo[batch.rows].to(mixed)
-        blend = share * target + (1 - share) * target[partner]
-        cross_entropy = functional.binary_cross_entropy_with_logits(mixed, blend, reduction="none")
-        mass = share * batch.share + (1 - share) * batch.share[partner]
+        partner = draw_partners(len(batch.x), batch.generator, batch.part).to(batch.x.device)
+
+        def blend(values: Tensor) -> Tensor:
+            return share * values + (1 - share) * batch.part.whole(values)[partner]
+
+        mixed = batch.network(blend(batch.x)).clamp(-10, 10)
+        target = blend(self.pseudo[batch.rows].to(mixed))
+        cross_entropy = functional.binary_cross_entropy_with_logits(mixed, target, reduction="none")
+        mass = blend(batch.share)
         extra = batch.reduce(torch.stack([mass @ binary_entropy(mixed), mass @ cross_entropy]))
         with torch.no_grad():
-            fresh = torch.sigmoid(scores).to(self.pseudo)
-            self.pseudo[batch.rows] = torch.where(self.labeled[batch.rows], 1.0, fresh)
+            fresh, rows = batch.part.whole(torch.sigmoid(scores).to(self.pseudo)), batch.part.whole(batch.rows)
+            self.pseudo[rows] = torch.where(self.labeled[rows], 1.0, fresh)
         value = base.value + options.mixed_entropy * extra[0] + options.mixup * extra[1]
         return Outcome(value, torch.cat([base.sums, extra]), base.corrected)
 

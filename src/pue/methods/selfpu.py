@@ -10,12 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from pue.data import PUData, as_float, gather
+from pue.errors import InvalidInput
 from pue.losses import sigmoid as sigmoid_loss
 from pue.methods.composition import pu_weights
 from pue.methods.protocol import Fitted, Task
 from pue.randomness import derive
 from pue.risks import Risk, binary_entropy, nnpu
 from pue.training import Batch, Objective, Outcome, outcome, score
+from pue.training.processes import place
 from pue.weights import RowWeights
 
 
@@ -42,6 +44,11 @@ class SelfPU:
     summary: str = "Self-PU: self-paced nnPU and two students that teach each other"
 
     def fit(self, task: Task) -> Fitted:
+        if place()[1] > 1:
+            raise InvalidInput(
+                "Self-PU cannot be trained by several processes: its calibration needs all rows of a batch. Train it "
+                "in one process, or use another method."
+            )
         students = Students(task.build(task.seed), task.build(derive(task.seed, 7)))
         weights = pu_weights(task.data, task.prior, task.propensity)
         objective = SelfPaced(self, task.data, nnpu(task.loss or sigmoid_loss), derive(task.seed, 8))

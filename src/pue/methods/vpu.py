@@ -61,15 +61,20 @@ class Consistent(Objective):
     def forward(self, batch: Batch) -> Outcome:
         scores = batch.network(batch.x)
         base = outcome(variational(self.prior), scores, batch)
-        labeled = self.labeled[batch.rows]
+        labeled = batch.part.whole(self.labeled[batch.rows])
         known, others = torch.nonzero(labeled)[:, 0], torch.nonzero(~labeled)[:, 0]
         gap = scores.new_zeros(())
         if len(known) and len(others):
             share = draw_beta(self.options.beta, batch.generator)
-            partner = known[torch.randint(len(known), (len(others),), generator=batch.generator).to(known.device)]
-            blend = batch.network(share * batch.x[others] + (1 - share) * batch.x[partner])
-            target = (share * torch.sigmoid(scores[others].detach()) + 1 - share).log()
-            mass = batch.share[others] / batch.share[others].sum()
+            partner = labeled.new_zeros(len(labeled), dtype=torch.int64)
+            partner[others] = known[
+                torch.randint(len(known), (len(others),), generator=batch.generator).to(known.device)
+            ]
+            own = torch.nonzero(batch.part.of(~labeled))[:, 0]
+            beside = batch.part.whole(batch.x)[batch.part.of(partner)[own]]
+            blend = batch.network(share * batch.x[own] + (1 - share) * beside)
+            target = (share * torch.sigmoid(scores[own].detach()) + 1 - share).log()
+            mass = batch.share[own] / batch.part.whole(batch.share)[others].sum()
             gap = mass @ (logistic(blend) + target).square()
         extra = batch.reduce(gap[None])
         return Outcome(base.value + self.options.consistency * extra[0], torch.cat([base.sums, extra]))

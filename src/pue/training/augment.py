@@ -9,7 +9,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from pue.errors import InvalidInput
+from pue.training.processes import Part
 from pue.weights import RowWeights
+
+ALONE = Part()
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Augmentation:
         if self.shift < 0 or self.rotate < 0 or self.mixup < 0:
             raise InvalidInput(f"augmentation strengths must not be negative; got {self}.")
 
-    def images(self, x: Tensor, generator: torch.Generator) -> Tensor:
+    def images(self, x: Tensor, generator: torch.Generator, part: Part = ALONE) -> Tensor:
         if not (self.shift or self.flip or self.rotate):
             return x
         if x.ndim != 4:
@@ -43,16 +46,16 @@ class Augmentation:
                 "For tables only mixup applies."
             )
         if self.flip:
-            x = flip(x, generator)
+            x = flip(x, generator, part)
         if self.rotate:
-            x = rotate(x, self.rotate, generator)
-        return shift(x, self.shift, generator) if self.shift else x
+            x = rotate(x, self.rotate, generator, part)
+        return shift(x, self.shift, generator, part) if self.shift else x
 
 
-def shift(x: Tensor, pixels: int, generator: torch.Generator) -> Tensor:
+def shift(x: Tensor, pixels: int, generator: torch.Generator, part: Part = ALONE) -> Tensor:
     """Each image moved by whole pixels, uniformly in −pixels … pixels in both directions."""
     n, channels, height, width = x.shape
-    down, right = torch.randint(0, 2 * pixels + 1, (2, n), generator=generator).to(x.device)
+    down, right = part.of(torch.randint(0, 2 * pixels + 1, (2, part.total(n)), generator=generator).T).T.to(x.device)
     padded = functional.pad(x, (pixels,) * 4)
     rows = down[:, None] + torch.arange(height, device=x.device)
     columns = right[:, None] + torch.arange(width, device=x.device)
@@ -60,15 +63,16 @@ def shift(x: Tensor, pixels: int, generator: torch.Generator) -> Tensor:
     return padded.gather(3, columns[:, None, None, :].expand(n, channels, height, width))
 
 
-def flip(x: Tensor, generator: torch.Generator) -> Tensor:
+def flip(x: Tensor, generator: torch.Generator, part: Part = ALONE) -> Tensor:
     """Half of the images mirrored."""
-    coin = torch.rand(len(x), generator=generator).to(x.device) < 0.5
+    coin = part.of(torch.rand(part.total(len(x)), generator=generator)).to(x.device) < 0.5
     return torch.where(coin[:, None, None, None], x.flip(3), x)
 
 
-def rotate(x: Tensor, degrees: float, generator: torch.Generator) -> Tensor:
+def rotate(x: Tensor, degrees: float, generator: torch.Generator, part: Part = ALONE) -> Tensor:
     """Each image turned about its center, uniformly in ±degrees, bilinear."""
-    angle = (2 * torch.rand(len(x), generator=generator) - 1) * (degrees * torch.pi / 180)
+    turn = part.of(torch.rand(part.total(len(x)), generator=generator))
+    angle = (2 * turn - 1) * (degrees * torch.pi / 180)
     cos, sin, zero = angle.cos(), angle.sin(), torch.zeros_like(angle)
     aspect = x.shape[2] / x.shape[3]  # the grid runs from −1 to 1 along both sides, whatever their lengths
     theta = torch.stack([cos, -sin * aspect, zero, sin / aspect, cos, zero], dim=1).view(-1, 2, 3).to(x)
@@ -76,18 +80,25 @@ def rotate(x: Tensor, degrees: float, generator: torch.Generator) -> Tensor:
     return functional.grid_sample(x, grid, align_corners=False)
 
 
-def mixup(x: Tensor, weights: RowWeights, alpha: float, generator: torch.Generator) -> tuple[Tensor, RowWeights]:
+def mixup(
+    x: Tensor, weights: RowWeights, alpha: float, generator: torch.Generator, part: Part = ALONE
+) -> tuple[Tensor, RowWeights]:
     """Each row blended with a partner, λx + (1 − λ)x', and so are its weights: λ ~ Beta(α, α), one for the batch.
 
     Every PU risk is linear in the weights, so this is mixup with soft labels for all of them; total mass is unchanged.
     """
     share = draw_beta(alpha, generator)
-    partner = torch.randperm(len(x), generator=generator).to(x.device)
-    blend = RowWeights(
-        share * weights.positive + (1 - share) * weights.positive[partner],
-        share * weights.negative + (1 - share) * weights.negative[partner],
-    )
-    return share * x + (1 - share) * x[partner], blend
+    partner = draw_partners(len(x), generator, part).to(x.device)
+
+    def blend(values: Tensor) -> Tensor:
+        return share * values + (1 - share) * part.whole(values)[partner]
+
+    return blend(x), RowWeights(blend(weights.positive), blend(weights.negative))
+
+
+def draw_partners(own: int, generator: torch.Generator, part: Part = ALONE) -> Tensor:
+    """For each of a process's `own` rows, where in the whole batch its partner stands."""
+    return part.of(torch.randperm(part.total(own), generator=generator))
 
 
 def draw_beta(alpha: float, generator: torch.Generator) -> float:

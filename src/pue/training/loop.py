@@ -35,6 +35,7 @@ from pue.training.checkpoints import (
     save,
 )
 from pue.training.objectives import Batch, Objective, as_objective
+from pue.training.processes import Part, add_gradients, join, place, total
 from pue.training.progress import epoch_progress
 from pue.training.schedules import SCHEDULES
 from pue.training.settings import OPTIMIZERS, EpochRecord, Training
@@ -60,6 +61,8 @@ def train(
 
     What is minimised is a risk of the scores or, for methods that need the network and the rows too, an `Objective`.
     `on_epoch` is called after every epoch with its record and the network that would be the result if it were the last.
+    In a process group (`pue.training.processes`) every process calls this with the same arguments and ends with the
+    same network; the first one writes checkpoints and shows progress.
     """
     run = _Run(network, data, weights, risk, training, seed, torch.device(device), reduce)
     written = None  # the epoch that is on the disk already
@@ -76,7 +79,7 @@ def train(
                 ) from error
     last = run.snapshot() if checkpointing is not None else None
     try:
-        with epoch_progress(training.epochs, done=run.epoch, show=progress) as report:
+        with epoch_progress(training.epochs, done=run.epoch, show=progress if run.first else False) as report:
             while not run.finished():
                 report(run.one_epoch(report.within))
                 if on_epoch is not None:
@@ -84,10 +87,11 @@ def train(
                 if checkpointing is not None:
                     last = run.snapshot()
                     if run.epoch % checkpointing.every == 0 or run.finished():
-                        save(checkpointing.folder, last)
+                        if run.first:
+                            save(checkpointing.folder, last)
                         written = last.epoch
     except KeyboardInterrupt:
-        if checkpointing is not None and last is not None and last.epoch != written:
+        if checkpointing is not None and last is not None and last.epoch != written and run.first:
             save(checkpointing.folder, last)
         raise
     run.finish()
@@ -129,6 +133,10 @@ class _Run:
         device: torch.device,
         reduce: Reduce,
     ) -> None:
+        self.rank, self.size = place()
+        if self.size > 1:
+            network = join(network.to(device), device)
+            reduce = total if reduce is no_reduction else reduce
         self.network = network.to(device).to(memory_format=layout(network))  # type: ignore[call-overload]
         self.x, self.labels, self.training = data.x, data.labels, training
         self.objective = as_objective(risk).to(device)
@@ -156,6 +164,11 @@ class _Run:
         self.best_validation = -math.inf
         self.best_epoch = -1
 
+    @property
+    def first(self) -> bool:
+        """Whether this process is the one that writes and shows."""
+        return self.rank == 0
+
     def finished(self) -> bool:
         patience = self.training.patience
         stalled = patience is not None and self.best_epoch >= 0 and self.epoch - 1 - self.best_epoch >= patience
@@ -167,7 +180,7 @@ class _Run:
         self.objective.start_epoch(self.epoch, self.training.epochs, self.network)
         self.network.train()
         total, corrected = 0.0, 0
-        with seeded(derive(self.seed, self.epoch, 1), self.device):  # for dropout and the like inside the network
+        with seeded(derive(self.seed, self.epoch, 1 + self.rank), self.device):  # for dropout and the like
             for step, (index, factor) in enumerate(self.batches.epoch(generator)):
                 self._set_learning_rate(step)
                 value, was_corrected = self._step(step, index, factor, generator)
@@ -187,21 +200,25 @@ class _Run:
         return record
 
     def _step(self, step: int, index: Tensor, factor: Tensor, generator: torch.Generator) -> tuple[float, bool]:
+        part = Part(self.rank, self.size, len(index))
+        index, factor = part.of(index), part.of(factor)
         rows = self.rows[index]
         x = as_float(gather(self.x, rows).to(self.device), self.dtype).contiguous(memory_format=self.layout)
         weights = self.weights.take(index, factor.to(self.dtype)).to(self.device, self.dtype)
-        x = self.training.augmentation.images(x, generator)
+        x = self.training.augmentation.images(x, generator, part)
         if self.training.augmentation.mixup:
-            x, weights = mixup(x, weights, self.training.augmentation.mixup, generator)
+            x, weights = mixup(x, weights, self.training.augmentation.mixup, generator, part)
         share = (factor / len(self.rows)).to(self.device, self.dtype)
         outcome = self.objective(
-            Batch(self.network, x, rows, weights, share, self.epoch, self.training.epochs, generator, self.reduce)
+            Batch(self.network, x, rows, weights, share, self.epoch, self.training.epochs, generator, self.reduce, part)
         )
         value = outcome.value.item()
         if not math.isfinite(value):
             self._diverged(step, outcome.sums)
         self.optimizer.zero_grad(set_to_none=True)
         outcome.value.backward()
+        if self.size > 1:
+            add_gradients(self.network.parameters())
         self.optimizer.step()
         if self.average is not None:
             self.average.update_parameters(self.network)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from pue.risks import Reduce, Risk
+from pue.training.processes import Part
 from pue.weights import RowWeights
 
 
@@ -28,6 +29,8 @@ class Batch:
     epochs: int
     generator: torch.Generator
     reduce: Reduce
+    part: Part = Part()  # noqa: RUF009 (immutable)
+    """Which rows of the whole batch these are, where several processes share it."""
 
 
 @dataclass(frozen=True, eq=False)
