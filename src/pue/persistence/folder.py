@@ -18,6 +18,7 @@ from typing import Any
 from pue.errors import ModelError
 from pue.persistence import strict_json
 from pue.persistence.tree import fields
+from pue.training.checkpoints import fsync
 
 SCHEMA = 1
 FORMAT = "pue model"
@@ -36,7 +37,7 @@ def write_folder(target: Path, files: Mapping[str, bytes]) -> None:
         partial.mkdir()
         for name, data in {**files, MANIFEST: _manifest(files)}.items():
             _write(partial / name, data)
-        _fsync(partial)
+        fsync(partial)
         _swap(partial, target, old)
     except OSError as error:
         raise ModelError(
@@ -166,7 +167,7 @@ def _swap(partial: Path, target: Path, old: Path) -> None:
         if target.exists():
             os.rename(target, old)
         os.rename(partial, target)
-        _fsync(target.parent)
+        fsync(target.parent)
     except BaseException:
         if not partial.exists():
             os.rename(target, partial)
@@ -181,11 +182,3 @@ def _write(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _fsync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -36,6 +36,18 @@ def _records(module: str, *names: str) -> dict[str, Codec]:
     return {name: Record(f"{module}:{name}") for name in names}
 
 
+_FITTED: dict[str, Any] = {
+    "prior_": float,
+    "prior_estimate_": PriorEstimate | None,
+    "propensity_": NDArray[Any] | None,
+    "propensity_report_": PropensityReport | None,
+    "_propensity_model": PropensityModel | None,
+    "classes_": NDArray[Any],
+    "n_features_in_": int,
+    "feature_names_in_": NDArray[Any],
+}
+"""What every fitted `PUEstimator` has."""
+
 TYPES: dict[str, Codec] = {
     "tuple": TupleCodec(),
     "dict": DictCodec(),
@@ -92,18 +104,11 @@ TYPES: dict[str, Codec] = {
     "PUClassifier": Estimator(
         "estimators:PUClassifier",
         fitted={
-            "prior_": float,
-            "prior_estimate_": PriorEstimate | None,
-            "propensity_": NDArray[Any] | None,
-            "propensity_report_": PropensityReport | None,
-            "_propensity_model": PropensityModel | None,
+            **_FITTED,
             "input_spec_": InputSpec,
             "network_": nn.Module,
             "history_": list[EpochRecord],
             "threshold_": float,
-            "classes_": NDArray[Any],
-            "n_features_in_": int,
-            "feature_names_in_": NDArray[Any],
         },
         optional=("feature_names_in_",),
         dropped=("checkpoint_dir", "progress", "_metadata_request"),
@@ -111,18 +116,7 @@ TYPES: dict[str, Codec] = {
     ),
     "PUWrapper": Estimator(
         "wrapper:PUWrapper",
-        fitted={
-            "prior_": float,
-            "prior_estimate_": PriorEstimate | None,
-            "propensity_": NDArray[Any] | None,
-            "propensity_report_": PropensityReport | None,
-            "_propensity_model": PropensityModel | None,
-            "estimator_": BaseEstimator,
-            "calibrator_": Calibrator,
-            "classes_": NDArray[Any],
-            "n_features_in_": int,
-            "feature_names_in_": NDArray[Any],
-        },
+        fitted={**_FITTED, "estimator_": BaseEstimator, "calibrator_": Calibrator},
         optional=("feature_names_in_",),
         dropped=("_metadata_request",),
     ),

@@ -64,10 +64,10 @@ def save(folder: Path, snapshot: Snapshot) -> Path:
     }
     (partial / "state.json").write_text(json.dumps(document, indent=1))
     for path in (partial / "state.safetensors", partial / "state.json", partial):
-        _fsync(path)
+        fsync(path)
     shutil.rmtree(final, ignore_errors=True)
     os.replace(partial, final)
-    _fsync(folder)
+    fsync(folder)
     for old in folder.glob("epoch-*"):
         if old != final:
             shutil.rmtree(old, ignore_errors=True)
@@ -118,7 +118,8 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tenso
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
-def _fsync(path: Path) -> None:
+def fsync(path: Path) -> None:
+    """What was written to a file, or a folder's names, reach the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
