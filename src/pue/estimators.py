@@ -54,7 +54,8 @@ class PUClassifier(PUEstimator):
     loss : None, str or callable
         A name in `pue.LOSSES`, or ℓ(margin); None: the method's own.
     epochs : int or "auto"
-        "auto": about 1,000 steps, but at least 20 and at most 500 epochs; on more than 250,000 rows, 20,000 steps.
+        "auto": about 1,000 steps, but at least 20 and at most 500 epochs; on more than 256,000 rows about 20,000 steps
+        and at least one epoch.
     batch_size, batching, labeled_per_batch, labeled_rows
         See `pue.training.Batching`. Data that fit into one batch are used whole, in order.
     optimizer, lr, weight_decay, schedule, ema, validation, criterion, patience, keep
@@ -251,8 +252,8 @@ class PUClassifier(PUEstimator):
         return self.loss
 
     def _training(self, n_rows: int) -> Training:
-        enough = -(-1000 * self.batch_size // n_rows)
-        automatic = min(500, max(enough, min(20, 20 * enough)))
+        enough, many = (-(-steps * self.batch_size // n_rows) for steps in (1_000, 20_000))
+        automatic = min(500, max(enough, min(20, many)))
         return Training(
             epochs=automatic if self.epochs == "auto" else self.epochs,
             batching=Batching(self.batch_size, self.batching, self.labeled_per_batch, self.labeled_rows),
