@@ -205,9 +205,9 @@ MUTANTS = [
     Mutant("data.py", "return labels == 0\n\n\ndef select", "return labels != 1\n\n\ndef select",
            "labeled negatives in case-control's background", "test_data.py"),
     # batches and inputs
-    Mutant("training/batches.py", "torch.full((total,), len(rows) / size, ", "torch.full((total,), 1.0, ",
+    Mutant("training/batches.py", "torch.full((total,), n / size, ", "torch.full((total,), 1.0, ",
            "labeled rows of a batch not rescaled", EXPECTATION),
-    Mutant("training/batches.py", "reach[-1] / (size * self._draw[chosen])", "reach[-1] / self._draw[chosen]",
+    Mutant("training/batches.py", "reach[-1] / (size * weights[chosen])", "reach[-1] / weights[chosen]",
            "drawn rows counted once for each place", EXPECTATION),
     Mutant("training/batches.py", "len(rows) / max(1, int(here.sum()))", "1.0",
            "joint batches not rescaled", EXPECTATION),

@@ -17,7 +17,7 @@ SOURCE = Path(pue.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 
 LAYERS = [
-    {"errors", "data", "randomness", "threads"},
+    {"errors", "data", "randomness", "threads", "memory"},
     {
         "losses",
         "weights",

@@ -30,13 +30,15 @@ from pue.model import files, fit
 from pue.model import model as modelling
 from pue.model import rows as reading
 from pue.model.classifiers import choices, make_classifier, resolved
+from pue.model.columns import Columns
 from pue.model.compare import Candidate, Result, chosen, compare, winner
 from pue.model.evaluate import Evaluation, evaluate_source
 from pue.model.files import fit_rows
 from pue.model.fit import Recipe, _kept, _label_frequency, prepare, score_held_out
 from pue.model.model import HeldOut, PUModel, check_rule, choose_threshold, special_columns, unlabeled_posterior
-from pue.model.rows import Columns, Rows, _Sampler, feature_batches, read_rows
+from pue.model.rows import Rows, feature_batches, read_rows
 from pue.model.summary import finite
+from pue.model.survey import Sampler
 from pue.priors import PriorEstimate
 from pue.propensity import PROPENSITIES
 from pue.tables.sources import open_source
@@ -191,7 +193,7 @@ def test_columns_must_be_there_and_play_one_part() -> None:
 def test_the_sampler_keeps_every_row_equally_often_and_in_order() -> None:
     counts = np.zeros(60)
     for seed in range(200):
-        sampler = _Sampler(10, seed)
+        sampler = Sampler(10, seed)
         for start in range(0, 60, 7):
             sampler.add(pd.DataFrame({"row": range(start, min(60, start + 7))}))
         found = sampler.frame()["row"].to_numpy()
@@ -200,7 +202,7 @@ def test_the_sampler_keeps_every_row_equally_often_and_in_order() -> None:
         counts[found] += 1
     expected = 200 * 10 / 60
     assert ((counts - expected) ** 2 / expected).sum() < 90.0  # χ² with 59 degrees of freedom: p = 0.006
-    few = _Sampler(10, 0)
+    few = Sampler(10, 0)
     few.add(pd.DataFrame({"row": [0, 1]}))
     assert few.frame()["row"].tolist() == [0, 1]
 
@@ -379,8 +381,8 @@ def test_known_propensities_are_taken_as_they_are(path: Path) -> None:
 def test_the_label_frequency_counts_the_population(path: Path) -> None:
     rows = read_rows(open_source(path), COLUMNS)
     basis = prepare(rows, PLAIN)
-    assert _label_frequency(rows.data, basis) == pytest.approx(30 / (0.5 * 120))
-    beside = replace(rows.data, scenario=Scenario.CASE_CONTROL)
+    assert _label_frequency(rows, basis) == pytest.approx(30 / (0.5 * 120))
+    beside = replace(rows, data=replace(rows.data, scenario=Scenario.CASE_CONTROL))
     assert _label_frequency(beside, basis) == pytest.approx(30 / (0.5 * 90))
 
 

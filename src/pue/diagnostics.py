@@ -39,6 +39,8 @@ from pue.sensitivity import worst_case
 from pue.theory import common_pu_bound, ipw_bound, normalization_bound, weighting_gap_bound
 
 GAMMAS = (1.0, 1.25, 1.5, 2.0)
+SHOWN = 10_000
+"""Of so many unlabeled rows at most the propensities are estimated: they are only shown."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class Diagnosis:
     propensity: Tensor | None = field(repr=False)
     """ê of the labeled rows, clipped."""
     unlabeled_propensity: Tensor | None = field(repr=False)
+    """ê of unlabeled rows, of at most 10,000 drawn at random."""
     report: PropensityReport | None
     memorized: bool
     """Does the propensity model give its own labeled rows far more than held-out ones?"""
@@ -196,7 +199,10 @@ def _propensities(
         propensity = PROPENSITIES[propensity]
     model = propensity.fit(data, prior=prior, seed=derive(seed, 1))
     e, report = process(training_propensity(model, data), floor=floor)
-    unlabeled = model(select(data.x, data.unlabeled)).clamp(floor, 1.0)
+    rows = torch.nonzero(data.unlabeled)[:, 0]
+    if len(rows) > SHOWN:  # enough for a picture of their distribution
+        rows = rows[torch.randperm(len(rows), generator=torch.Generator().manual_seed(derive(seed, 4)))[:SHOWN]]
+    unlabeled = model(select(data.x, rows)).clamp(floor, 1.0)
     return e, unlabeled, report, _memorized(model, data, e, floor)
 
 

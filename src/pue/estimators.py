@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from pue.data import Features, PUData
 from pue.errors import InvalidInput, UnknownName
 from pue.estimation import PUEstimator
 from pue.losses import LOSSES, Loss
-from pue.methods import Method, Task, find_method
+from pue.methods import Composition, Method, Task, find_method
 from pue.propensity import (
     PropensityEstimator,
     examine,
@@ -30,7 +30,18 @@ from pue.propensity import (
     process,
 )
 from pue.randomness import derive
-from pue.training import Augmentation, Batching, Checkpointing, Training, score
+from pue.training import Augmentation, Batching, Checkpointing, RowStream, Training, score
+
+
+class StreamedTable(RowStream, Protocol):
+    """Rows in memory, of which the last stands for those that stream."""
+
+    @property
+    def data(self) -> PUData: ...
+    @property
+    def n_streamed(self) -> int: ...
+    @property
+    def input_spec(self) -> InputSpec: ...
 
 
 class PUClassifier(PUEstimator):
@@ -184,35 +195,75 @@ class PUClassifier(PUEstimator):
         there k times.
         """
         data, known = self._read(X, y, propensity, sample_weight, negative_propensity, reset=True)
-        method, training, device = find_method(self.method), self._training(data.n_rows), as_device(self.device)
-        loss = self._loss()
-        checkpointing = None
-        if self.checkpoint_dir is not None:
-            checkpointing = Checkpointing(Path(self.checkpoint_dir), self.checkpoint_every)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = self._seed()
         self.prior_ = self._prior(data, seed)
         e = self._propensity(data, None if known is None else known[data.labeled], seed)
         negative_e = None
-        if getattr(method, "uses_negatives", False):
+        if getattr(find_method(self.method), "uses_negatives", False):
             negative_e = self._negative_propensity(data, known, seed)
-        spec = self.input_spec_ = input_spec(data, self.dtype, device)
+        spec = input_spec(data, self.dtype, as_device(self.device))
+        return self._learn(data, e, negative_e, spec, data.n_rows, seed)
+
+    def fit_stream(self, stream: StreamedTable, *, propensity: Any = None) -> Self:
+        """Learn from rows that do not fit into memory, read again in every epoch: see `pue.model.stream`.
+
+        `propensity` holds e(x) of the labeled rows that train, in order; None: labels are taken as unbiased. The prior
+        must be given as a number. Methods of one stage only: the others look at all rows at once.
+        """
+        method = find_method(self.method)
+        if not isinstance(method, Composition):
+            raise InvalidInput(
+                f"method {self.method!r} looks at all rows at once, so they must fit into memory. Use a method of one "
+                'stage, such as "nnpu", or allow more memory.'
+            )
+        if isinstance(self.prior, str) or self.propensity not in (None, "known"):
+            raise InvalidInput(
+                "prior and propensities are not estimated from a stream: estimate them on a sample, and pass "
+                "prior=0.3 and fit_stream(stream, propensity=e). `pue fit` does both."
+            )
+        data, seed = stream.data, self._seed()
+        self.n_features_in_ = data.x.shape[1]
+        self.prior_ = self._prior(data, seed)
+        known = None if propensity is None else torch.as_tensor(propensity, dtype=torch.float64)
+        e = self._propensity(data, known, seed)
+        n_rows = data.n_rows - 1 + stream.n_streamed
+        return self._learn(data, e, None, stream.input_spec, n_rows, seed, stream)
+
+    def _learn(
+        self,
+        data: PUData,
+        e: Tensor | None,
+        negative_e: Tensor | None,
+        spec: InputSpec,
+        n_rows: int,
+        seed: int,
+        stream: RowStream | None = None,
+    ) -> Self:
+        checkpointing = None
+        if self.checkpoint_dir is not None:
+            checkpointing = Checkpointing(Path(self.checkpoint_dir), self.checkpoint_every)
+        self.input_spec_ = spec
         task = Task(
             data=data,
             prior=self.prior_,
             propensity=e,
             negative_propensity=negative_e,
             build=lambda own_seed: build(self.backbone, spec, seed=own_seed),
-            training=training,
+            training=self._training(n_rows),
             seed=seed,
-            loss=loss,
-            device=device,
+            loss=self._loss(),
+            device=as_device(self.device),
             checkpointing=checkpointing,
             progress=self.progress,
+            stream=stream,
         )
-        fitted = method.fit(task)
+        fitted = find_method(self.method).fit(task)
         self.network_, self.history_, self.threshold_ = fitted.network, fitted.history, fitted.threshold
         self.classes_ = np.array([0, 1])
         return self
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _scores(self, x: Features) -> Tensor:
         return score(self.network_, x) - self.threshold_

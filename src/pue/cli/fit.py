@@ -24,6 +24,8 @@ written before it is complete.
 
   pue fit claims.parquet --label fraud --method boosting --target-precision 0.9 -o model
 
+  pue fit events/ --label fraud --memory 1GB -o model
+
   pue fit scans/ --labels scans.csv --label positive --image-size 64 -o model
 """
 
@@ -46,6 +48,10 @@ def fit(
     calibration: Annotated[str, typer.Option(help="auto, platt or isotonic.")] = "auto",
     epochs: shared.Epochs = None,
     jobs: shared.Jobs = 1,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="What the rows may take, such as 4GB; more rows are streamed.", show_default="half of it"),
+    ] = None,
     labels: shared.Labels = None,
     image_size: shared.ImageSize = None,
     seed: shared.Seed = 0,
@@ -56,9 +62,11 @@ def fit(
     voice = Voice(as_json=as_json, quiet=quiet)
     shared.require_new_model(output, force)
     from pue.cli.tables import metrics_table, model_lines
+    from pue.memory import parse_bytes
     from pue.model.files import fit_source
     from pue.model.fit import Recipe
 
+    allowed = None if memory is None else parse_bytes(memory)
     columns, estimator = shared.columns_of(label, row_id, ignore, truth, propensity)
     recipe = Recipe(
         method=method,
@@ -75,7 +83,7 @@ def fit(
     )
     source = shared.open_data(data, labels, image_size)
     with voice.notes():
-        model = fit_source(source, columns, recipe, say=voice.say)
+        model = fit_source(source, columns, recipe, memory=allowed, say=voice.say)
         voice.say(f"writing {output}")
         model.save(output)
     voice.show(*model_lines(model), metrics_table(model.summary["metrics"], model.summary.get("scar_metrics")))

@@ -16,8 +16,8 @@ from rich.console import Console, RenderableType
 from pue.errors import InvalidInput, ModelError, PueError, PueWarning
 
 if TYPE_CHECKING:
+    from pue.model.columns import Columns
     from pue.model.model import PUModel
-    from pue.model.rows import Columns
     from pue.tables.sources import Source
 
 Data = Annotated[
@@ -123,7 +123,7 @@ def columns_of(
     label: str, row_id: str | None, ignore: list[str] | None, truth: str | None = None, propensity: str = "auto"
 ) -> tuple[Columns, str | None]:
     """Which column means what, and the name of the propensity estimator (None: unbiased, or known ones)."""
-    from pue.model.rows import Columns
+    from pue.model.columns import Columns
 
     kind, _, column = propensity.partition(":")
     if kind == "column":

@@ -14,7 +14,7 @@ from pue.errors import InvalidInput
 from pue.losses import Loss
 from pue.randomness import derive
 from pue.risks import Risk
-from pue.training import Checkpointing, EpochRecord, Objective, Training, train
+from pue.training import Checkpointing, EpochRecord, Objective, RowStream, Training, train
 from pue.weights import RowWeights
 
 
@@ -37,6 +37,8 @@ class Task:
     device: torch.device = torch.device("cpu")  # noqa: RUF009 (immutable)
     checkpointing: Checkpointing | None = None
     progress: bool | None = None
+    stream: RowStream | None = None
+    """Where all rows but those of `data` come from, if they are not in memory."""
 
     def train(
         self, network: nn.Module, weights: RowWeights, risk: Risk | Objective, *, stage: int = 0, **changes: Any
@@ -55,6 +57,7 @@ class Task:
             device=self.device,
             checkpointing=checkpointing,
             progress=self.progress,
+            stream=self.stream,
         )
 
     def refuse_propensity(self, name: str) -> None:

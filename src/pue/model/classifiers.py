@@ -9,9 +9,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pue.errors import UnknownName
+from pue.errors import InvalidInput, UnknownName
 from pue.estimators import PUClassifier
-from pue.methods import METHODS
+from pue.memory import show_bytes
+from pue.methods import METHODS, Composition
 from pue.wrapper import PUWrapper
 
 AUTO = "nnpu"
@@ -38,6 +39,16 @@ def choices() -> list[str]:
 def resolved(method: str) -> str:
     """The method that "auto" stands for."""
     return AUTO if method == "auto" else method
+
+
+def require_streaming(method: str, needed: int) -> None:
+    """Refuse a method that cannot learn from rows that pass by."""
+    streaming = [name for name, known in METHODS.items() if isinstance(known, Composition) and name not in HIDDEN]
+    if resolved(method) not in streaming:
+        raise InvalidInput(
+            f"the rows would take {show_bytes(needed)}, and method {method!r} needs all of them in memory. Allow as "
+            f"much with --memory, use a method that streams ({', '.join(streaming)}), or fit on a part of the rows."
+        )
 
 
 def make_classifier(method: str, *, seed: int, epochs: int | None = None, **common: Any) -> Any:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from pue.errors import InvalidInput
 from pue.metrics import EstimatedMetrics, Metrics, calibration_error, estimate_metrics, evaluate
+from pue.model.columns import propensities
 from pue.model.model import PUModel, special_columns
-from pue.model.rows import feature_batches, propensities, warn_unknown
+from pue.model.rows import feature_batches, warn_unknown
 from pue.model.summary import GAMMAS
 from pue.tables.labels import label_column, meanings, parse_labels
 from pue.tables.sources import Source

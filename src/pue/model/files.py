@@ -11,26 +11,52 @@ import numpy as np
 import pandas as pd
 
 from pue.errors import InvalidInput
+from pue.memory import available_memory, show_bytes
+from pue.model.classifiers import require_streaming
+from pue.model.columns import Columns
 from pue.model.fit import Recipe, Say, fit_model
 from pue.model.model import PUModel
 from pue.model.predict import score_batches
-from pue.model.rows import Columns, Rows, read_rows
+from pue.model.rows import Rows, surveyed_rows
+from pue.model.stream import IN_MEMORY_ROW, StreamedRows, bytes_in_memory, stream_rows
+from pue.model.survey import survey_rows
 from pue.persistence import load
 from pue.tables.labels import meanings
 from pue.tables.sources import Source
+from pue.tables.table import Table
 
 TOP = 20
 WIDEST = 60
 
 
-def fit_source(source: Source, columns: Columns, recipe: Recipe, *, say: Say = lambda text: None) -> PUModel:
-    """Read, fit, and note the unlabeled rows that look most like positives."""
+def fit_source(
+    source: Source, columns: Columns, recipe: Recipe, *, memory: int | None = None, say: Say = lambda text: None
+) -> PUModel:
+    """Read, fit, and note the unlabeled rows that look most like positives.
+
+    Rows that would take more than `memory` bytes (None: half of what is free) are streamed instead of kept.
+    """
+    return fit_rows(source, columns, open_rows(source, columns, recipe, memory=memory, say=say), recipe, say=say)
+
+
+def open_rows(
+    source: Source, columns: Columns, recipe: Recipe, *, memory: int | None = None, say: Say = lambda text: None
+) -> Rows | StreamedRows:
+    """All rows, in memory if they fit."""
     say(f"reading {source.path}")
-    rows = read_rows(source, columns, scenario=recipe.scenario, seed=recipe.seed)
-    return fit_rows(source, columns, rows, recipe, say=say)
+    memory = available_memory() // 2 if memory is None else memory
+    survey = survey_rows(source, columns, seed=recipe.seed, most=memory // IN_MEMORY_ROW)
+    needed = bytes_in_memory(survey)
+    if needed <= memory or not isinstance(source, Table):
+        return surveyed_rows(source, columns, survey, scenario=recipe.scenario)
+    say(f"streaming: {survey.n_rows:,} rows would take {show_bytes(needed)}, and {show_bytes(memory)} are allowed")
+    require_streaming(recipe.method, needed)
+    return stream_rows(source, columns, survey, memory=memory, scenario=recipe.scenario, seed=recipe.seed)
 
 
-def fit_rows(source: Source, columns: Columns, rows: Rows, recipe: Recipe, *, say: Say = lambda text: None) -> PUModel:
+def fit_rows(
+    source: Source, columns: Columns, rows: Rows | StreamedRows, recipe: Recipe, *, say: Say = lambda text: None
+) -> PUModel:
     """The same of rows that were read already."""
     source.read(_shown(source, columns), rows=1)  # a column that cannot be shown is refused before the work
     model = fit_model(rows, recipe, facts=facts_of(source, columns), say=say)

@@ -16,13 +16,14 @@ from scipy.stats import norm
 from torch import Tensor
 
 from pue.crossval import out_of_fold
-from pue.data import PUData, Scenario, select
+from pue.data import PUData, Scenario, labeled_share
 from pue.diagnostics import Diagnosis, diagnose
 from pue.errors import InvalidInput, PueWarning, UnknownName
 from pue.metrics.estimates import pu_row_weights
 from pue.model.classifiers import choices, make_classifier
 from pue.model.model import HeldOut, PUModel, check_rule, choose_threshold
 from pue.model.rows import Rows
+from pue.model.stream import StreamedRows
 from pue.model.summary import summarize
 from pue.priors import PRIORS, PriorEstimate, estimate_prior
 from pue.probabilities import CALIBRATIONS, calibrate
@@ -112,21 +113,23 @@ class Scored:
     e: Tensor | None
     """Of the labeled ones among them."""
     weights: RowWeights
+    mass: Tensor | None = None
+    """How many held-out rows each stands for; None: one."""
 
 
 def fit_model(
-    rows: Rows, recipe: Recipe, *, facts: dict[str, Any] | None = None, say: Say = lambda text: None
+    rows: Rows | StreamedRows, recipe: Recipe, *, facts: dict[str, Any] | None = None, say: Say = lambda text: None
 ) -> PUModel:
     """A model of these rows. `say` is told what happens next."""
     started = time.perf_counter()
-    data = rows.data
     with threads(rows), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PueWarning)
         basis = prepare(rows, recipe, say)
         say("training")
-        classifier = classifier_of(recipe, basis).fit(data.x, data.labels, propensity=basis.e)
-        say("scoring rows with models that have not seen them")
-        scored = score_held_out(classifier, data, basis, basis.e, recipe)
+        if isinstance(rows, Rows):
+            classifier, scored = _train(rows, recipe, basis, say)
+        else:
+            classifier, scored = _train_streamed(rows, recipe, basis, say)
         say("probabilities, threshold and estimated metrics")
         worth = scored.weights.positive[scored.labels == 1]
         many = float(worth.sum() ** 2 / worth.square().sum()) >= MANY
@@ -138,12 +141,12 @@ def fit_model(
     said = list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, PueWarning)))
     for text in said:
         warnings.warn(text, PueWarning, stacklevel=2)
-    facts = {"label_frequency": _label_frequency(data, basis), "warnings": said, **(facts or {})}
+    facts = {"label_frequency": _label_frequency(rows, basis), "warnings": said, **(facts or {})}
     summary = summarize(
         rows, recipe, basis, classifier, scored, probabilities, threshold, rule, method,
         facts=facts, seconds=time.perf_counter() - started,
     )  # fmt: skip
-    shape = tuple(data.x.shape[1:]) if rows.vectorizer is None else None
+    shape = tuple(rows.data.x.shape[1:]) if rows.vectorizer is None else None
     return PUModel(
         classifier,
         calibrator,
@@ -158,23 +161,43 @@ def fit_model(
     )
 
 
-def threads(rows: Rows) -> AbstractContextManager[None]:
+def _train(rows: Rows, recipe: Recipe, basis: Basis, say: Say) -> tuple[Any, Scored]:
+    """A classifier of all rows, and scores by others like it that have not seen what they score."""
+    data = rows.data
+    classifier = classifier_of(recipe, basis).fit(data.x, data.labels, propensity=basis.e)
+    say("scoring rows with models that have not seen them")
+    return classifier, score_held_out(classifier, data, basis, basis.e, recipe)
+
+
+def _train_streamed(rows: StreamedRows, recipe: Recipe, basis: Basis, say: Say) -> tuple[Any, Scored]:
+    """A classifier of all rows but those held out, and their scores: with so many rows, few are missed."""
+    e, held_out = basis.e, rows.held_out
+    classifier = classifier_of(recipe, basis).set_params(
+        prior=max(basis.prior.value, labeled_share(rows.data.labels, rows.data.sample_weight))
+    )
+    classifier.fit_stream(rows, propensity=None if e is None else e[: rows.n_training])
+    e = None if e is None else e[rows.n_training :]
+    say("scoring rows that were held out")
+    scores = torch.from_numpy(classifier.decision_function(held_out.x)).double()
+    mass = held_out.sample_weight
+    weights = pu_row_weights(held_out.labels, basis.prior.value, e, rows.scenario, mass)
+    return classifier, Scored(scores, held_out.labels, e, weights, mass)
+
+
+def threads(rows: Rows | StreamedRows) -> AbstractContextManager[None]:
     """One thread for tables, which are small; images take all there are."""
     return nullcontext() if rows.vectorizer is None else one_thread()
 
 
-def prepare(rows: Rows, recipe: Recipe, say: Say = lambda text: None) -> Basis:
+def prepare(rows: Rows | StreamedRows, recipe: Recipe, say: Say = lambda text: None) -> Basis:
     """Prior, propensities of the labeled rows, and the diagnosis."""
     with threads(rows):
         return _prepare(rows, recipe, say)
 
 
-def _prepare(rows: Rows, recipe: Recipe, say: Say) -> Basis:
-    data, seed = rows.data, recipe.seed
-    sample = data
-    if data.n_rows > SAMPLE:
-        chosen = np.sort(np.random.default_rng(derive(seed, 5)).choice(data.n_rows, SAMPLE, replace=False))
-        sample = data.take(torch.from_numpy(chosen))
+def _prepare(rows: Rows | StreamedRows, recipe: Recipe, say: Say) -> Basis:
+    seed = recipe.seed
+    sample, chosen = rows.sample(SAMPLE, derive(seed, 5))
     say("estimating the share of positives" if isinstance(recipe.prior, str) else "checking the prior")
     prior = _prior(sample, recipe)
     model, e, report = None, None, None
@@ -185,8 +208,7 @@ def _prepare(rows: Rows, recipe: Recipe, say: Say) -> Basis:
         estimator = find_propensity(recipe.propensity)
         model = estimator.fit(sample, prior=prior.value, seed=derive(seed, 1))
         e, report = examine(model, sample, estimator=estimator)
-        if sample is not data:
-            e = _of_all_labeled(model, data, torch.from_numpy(chosen), e)
+        e = _of_all_labeled(model, rows, chosen[sample.labeled], e)
     say("testing whether the labels are biased")
     names = None if rows.vectorizer is None else rows.vectorizer.feature_names
     diagnosis = diagnose(
@@ -275,21 +297,21 @@ def _hedged(data: PUData, seed: int) -> PriorEstimate:
     )
 
 
-def _of_all_labeled(model: PropensityModel, data: PUData, chosen: Tensor, e: Tensor) -> Tensor:
+def _of_all_labeled(model: PropensityModel, rows: Rows | StreamedRows, sampled: Tensor, e: Tensor) -> Tensor:
     """Rows outside the sample were never seen by the model; those inside keep their out-of-fold estimates."""
-    everywhere = torch.full((data.n_rows,), math.nan, dtype=torch.float64)
-    in_sample = chosen[data.labeled[chosen]]
-    everywhere[in_sample] = e
-    others = torch.nonzero(data.labeled & everywhere.isnan())[:, 0]
-    if len(others):
-        parts = [model(select(data.x, part)) for part in torch.split(others, 65_536)]
-        everywhere[others] = torch.cat(parts).clamp(1e-4, 1.0)
-    return everywhere[data.labeled]
+    numbers, order = rows.labeled_numbers().sort()
+    everywhere = torch.full((len(numbers),), math.nan, dtype=torch.float64)
+    everywhere[order[torch.searchsorted(numbers, sampled)]] = e
+    others = torch.nonzero(everywhere.isnan())[:, 0]
+    for part in torch.split(others, 65_536) if len(others) else ():
+        everywhere[part] = model(rows.labeled_features(part)).clamp(1e-4, 1.0)
+    return everywhere
 
 
-def _label_frequency(data: PUData, basis: Basis) -> float:
-    population = data.n_rows if data.scenario is Scenario.SINGLE_SAMPLE else int(data.unlabeled.sum())
-    return min(1.0, data.n_labeled / (basis.prior.value * population))
+def _label_frequency(rows: Rows | StreamedRows, basis: Basis) -> float:
+    counts = rows.counts
+    population = sum(counts.values()) if rows.scenario is Scenario.SINGLE_SAMPLE else counts[0]
+    return min(1.0, counts[1] / (basis.prior.value * population))
 
 
 def _kept(probabilities: Tensor, weights: RowWeights, seed: int) -> HeldOut:

@@ -11,8 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pue.errors import InvalidInput
+from pue.model.columns import propensities
 from pue.model.model import PUModel, special_columns, unlabeled_posterior
-from pue.model.rows import feature_batches, propensities, warn_unknown
+from pue.model.rows import feature_batches, warn_unknown
 from pue.tables.labels import label_column
 from pue.tables.sources import Source
 from pue.tables.write import open_writer

@@ -17,6 +17,7 @@ from pue.metrics.curves import reliability, threshold_curve
 from pue.metrics.estimates import NAMES, EstimatedMetrics, estimate_metrics
 from pue.model.classifiers import resolved
 from pue.model.rows import Rows
+from pue.model.stream import StreamedRows
 from pue.propensity import PropensityReport
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ POINTS = 101
 
 
 def summarize(
-    rows: Rows,
+    rows: Rows | StreamedRows,
     recipe: Recipe,
     basis: Basis,
     classifier: Any,
@@ -43,7 +44,8 @@ def summarize(
     """The summary that the page is made from; see `pue.report.page`."""
     given: dict[str, Any] = {
         "prior": basis.prior.value,
-        "scenario": rows.data.scenario,
+        "scenario": rows.scenario,
+        "sample_weight": scored.mass,
         "threshold": threshold,
         "seed": recipe.seed,
         "prior_interval": basis.prior_interval,
@@ -80,10 +82,10 @@ def summarize(
 
 
 def diagnosis_summary(
-    rows: Rows, d: Diagnosis, facts: dict[str, Any], report: PropensityReport | None = None
+    rows: Rows | StreamedRows, d: Diagnosis, facts: dict[str, Any], report: PropensityReport | None = None
 ) -> dict[str, Any]:
     """The part of the page that needs no model."""
-    labels, vectorizer = rows.data.labels, rows.vectorizer
+    counts, vectorizer = rows.counts, rows.vectorizer
     kinds = {} if vectorizer is None else vectorizer.columns
     return {
         "title": str(facts.get("title", "PU model")),
@@ -91,15 +93,15 @@ def diagnosis_summary(
         "version": version("pue"),
         "data": {
             "source": str(facts.get("source", "")),
-            "n_rows": len(labels),
-            "n_labeled": int((labels == 1).sum()),
-            "n_negative": int((labels == -1).sum()),
-            "n_unlabeled": int((labels == 0).sum()),
+            "n_rows": sum(counts.values()),
+            "n_labeled": counts[1],
+            "n_negative": counts[-1],
+            "n_unlabeled": counts[0],
             "columns": [{"name": name, "kind": kind} for name, kind in kinds.items()],
             "dropped": [] if vectorizer is None else [{"name": n, "reason": r} for n, r in vectorizer.dropped.items()],
             "label": str(facts.get("label", "")),
             "id": facts.get("id"),
-            "scenario": rows.data.scenario.value,
+            "scenario": rows.scenario.value,
         },
         "prior": {
             "value": d.prior.value,
@@ -215,5 +217,5 @@ def _density(values: NDArray[np.float64], edges: NDArray[np.float64]) -> dict[st
     return {"edges": edges.tolist(), "density": np.histogram(values, edges, density=True)[0].tolist()}
 
 
-def _notes(rows: Rows) -> Iterator[str]:
+def _notes(rows: Rows | StreamedRows) -> Iterator[str]:
     yield from () if rows.vectorizer is None else rows.vectorizer.notes

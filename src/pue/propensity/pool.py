@@ -17,6 +17,8 @@ from pue.propensity.smooth import smooth_over_labeled
 from pue.reduction import fit_reduction
 
 SMALLEST = 1e-12
+NEGLIGIBLE = 0.01
+"""A smaller share of the pool buys nothing, and a search among neighbors for it would cost most of the time."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,14 @@ class Pooled:
     """No ê is below; see `certain_floor`."""
 
     def __call__(self, x: Features) -> Tensor:
-        columns = torch.cat([member.columns(x) for member in self.members.values()], dim=1)
-        shares = torch.tensor(list(self.shares.values()), dtype=torch.float64)
-        return _pool(columns, shares, self.scenario).clamp(min=self.floor)
+        columns, shares = [], []
+        for name, member in self.members.items():
+            own = [self.shares[column] for column in _column_names(name, member)]
+            if any(own):
+                columns.append(member.columns(x))
+                shares += own
+        pooled = _pool(torch.cat(columns, dim=1), torch.tensor(shares, dtype=torch.float64), self.scenario)
+        return pooled.clamp(min=self.floor)
 
     def __str__(self) -> str:
         counted = sorted(self.shares.items(), key=lambda item: -item[1])
@@ -164,7 +171,9 @@ def _shares(data: PUData, labeled: Tensor, reference: Tensor) -> Tensor:
         [label_probability(labeled, data.scenario), 1 - label_probability(reference[others], data.scenario)]
     )
     weight = torch.cat([mass[data.labeled], mass[rows[others]] * scale])
-    return torch.from_numpy(mixture_shares(like.numpy(), weight.numpy()))
+    shares = mixture_shares(like.numpy(), weight.numpy())
+    shares[shares < NEGLIGIBLE] = 0.0
+    return torch.from_numpy(shares / shares.sum())
 
 
 def _pool(columns: Tensor, shares: Tensor, scenario: Scenario) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -12,28 +13,60 @@ from pyarrow import parquet
 from pue.errors import InvalidInput
 from pue.tables.frames import plain_type, stored_columns
 from pue.tables.problems import reading, require_bytes
-from pue.tables.table import Table
+from pue.tables.table import Piece, Table
 
 
 def open_parquet(path: Path, parts: Sequence[Path] = ()) -> Table:
     """The table in a Parquet file, or in several that agree in their columns, one after the other."""
     files = list(parts) or [path]
-    schemas, n_rows = [], 0
+    schemas, n_rows, stored, pieces = [], 0, [], []
     for file in files:
         require_bytes(file)
         with reading(file, "a Parquet file"), parquet.ParquetFile(file) as opened:
             schemas.append(stored_columns(file, opened.schema_arrow))
             n_rows += opened.metadata.num_rows
+            stored.append(Stored.now(file))
+            for number in range(opened.num_row_groups):
+                group = opened.metadata.row_group(number)
+                scan = partial(_scan_parquet, [stored[-1]], groups=[number])
+                pieces.append(Piece(group.num_rows, group.total_byte_size, scan))
     for file, schema in zip(files, schemas, strict=True):
         _require_same(files[0], schemas[0], file, schema)
-    return Table(path, schemas[0], n_rows, partial(_scan_parquet, files))
+    return Table(path, schemas[0], n_rows, partial(_scan_parquet, stored), tuple(pieces))
 
 
-def _scan_parquet(files: list[Path], names: list[str], size: int) -> Iterator[pa.RecordBatch]:
+@dataclass(frozen=True)
+class Stored:
+    """A file as it was when it was opened: a table that changes while it is read many times is no table."""
+
+    path: Path
+    n_bytes: int
+    changed: int
+    """In nanoseconds."""
+
+    @classmethod
+    def now(cls, path: Path) -> Stored:
+        found = path.stat()
+        return cls(path, found.st_size, found.st_mtime_ns)
+
+    def require_same(self) -> None:
+        if not self.path.exists() or Stored.now(self.path) != self:
+            raise InvalidInput(f"{self.path} changed while it was read. Start again when nobody writes to it.")
+
+
+def _scan_parquet(
+    files: list[Stored], names: list[str], size: int, groups: list[int] | None = None
+) -> Iterator[pa.RecordBatch]:
     for file in files:
-        with reading(file, "a Parquet file"), parquet.ParquetFile(file) as opened:
-            for batch in opened.iter_batches(batch_size=size, columns=names):
-                yield _sound(batch)
+        file.require_same()
+        try:
+            with reading(file.path, "a Parquet file"), parquet.ParquetFile(file.path) as opened:
+                for batch in opened.iter_batches(batch_size=size, columns=names, row_groups=groups):
+                    yield _sound(batch)
+        except InvalidInput:
+            file.require_same()  # a file that was overwritten looks damaged
+            raise
+        file.require_same()
 
 
 def _require_same(first: Path, expected: pa.Schema, file: Path, schema: pa.Schema) -> None:

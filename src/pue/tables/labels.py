@@ -35,7 +35,7 @@ def parse_labels(column: pd.Series, name: str) -> NDArray[np.int8]:
     [1, 0, 0]
     """
     labels = meanings(column, name)
-    _require_both(labels, name)
+    require_both(set(np.unique(labels).tolist()), name)
     return labels
 
 
@@ -65,8 +65,8 @@ def _meaning(spelling: str) -> int | None:
     return int(number) if number in (POSITIVE, UNLABELED, NEGATIVE) else None
 
 
-def _require_both(labels: NDArray[np.int8], name: str) -> None:
-    found = set(np.unique(labels).tolist())
+def require_both(found: set[int], name: str) -> None:
+    """Refuse labels from which nothing can be learnt, by the kinds there are."""
     if POSITIVE not in found:
         raise InvalidInput(f"label column {name!r} labels no row positive. Mark the known positives with 1.")
     if found == {POSITIVE, NEGATIVE}:

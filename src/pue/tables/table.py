@@ -19,6 +19,16 @@ Scan = Callable[[list[str], int], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True)
+class Piece:
+    """Rows of a table that can be read without the others: a row group of a Parquet file, say."""
+
+    n_rows: int | None
+    n_bytes: int
+    """About what they take in memory while they are read."""
+    scan: Scan = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Table:
     """A format is a schema and a way to scan it; the rest is the same for all."""
 
@@ -28,10 +38,14 @@ class Table:
     n_rows: int | None
     """None where only reading tells."""
     scan: Scan = field(repr=False)
+    pieces: tuple[Piece, ...] = ()
+    """In order, all rows together; a format that must be read from the start is one piece."""
 
     def __post_init__(self) -> None:
         if self.n_rows == 0:
             raise empty(self.path, "no rows")
+        if not self.pieces:
+            object.__setattr__(self, "pieces", (Piece(self.n_rows, 0, self.scan),))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -44,13 +58,18 @@ class Table:
         schema, batches = self._plain(columns, BATCH)
         return to_frame(list(batches), schema)
 
-    def batches(self, size: int = BATCH, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
-        """All rows in order, `size` at a time."""
-        schema, batches = self._plain(columns, size)
+    def batches(
+        self, size: int = BATCH, columns: Sequence[str] | None = None, piece: Piece | None = None
+    ) -> Iterator[pd.DataFrame]:
+        """All rows, or those of a piece, in order, `size` at a time."""
+        schema, batches = self._plain(columns, size, piece)
         for group in regroup(batches, size):
             yield to_frame(group, schema)
 
-    def _plain(self, columns: Sequence[str] | None, size: int) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    def _plain(
+        self, columns: Sequence[str] | None, size: int, piece: Piece | None = None
+    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         names = require_columns(columns, self.columns)
         schema = plain_schema(self.path, self.schema, names)
-        return schema, (plain_batch(batch, schema) for batch in self.scan(names, min(size, BATCH)))
+        scan = self.scan if piece is None else piece.scan
+        return schema, (plain_batch(batch, schema) for batch in scan(names, min(size, BATCH)))

@@ -7,6 +7,7 @@ from pue.training.loop import score, train
 from pue.training.objectives import Batch, Objective, Outcome, outcome
 from pue.training.schedules import SCHEDULES
 from pue.training.settings import EpochRecord, Training
+from pue.training.streamed import RowStream
 
 __all__ = [
     "SCHEDULES",
@@ -17,6 +18,7 @@ __all__ = [
     "EpochRecord",
     "Objective",
     "Outcome",
+    "RowStream",
     "Training",
     "outcome",
     "score",

@@ -62,7 +62,7 @@ class Batches:
         self._batching = batching
         self._rows = {value: torch.nonzero(labels == value)[:, 0] for value in (1, 0, -1) if (labels == value).any()}
         self._whole = len(labels) <= batching.size and batching.labeled is None and batching.labeled_rows == "weighted"
-        self._sizes = self._stratum_sizes()
+        self._sizes = stratum_sizes({value: len(rows) for value, rows in self._rows.items()}, batching)
         self._draw = positive_weights[self._rows[1]].double()
         self.steps = self._count_steps()
 
@@ -70,30 +70,6 @@ class Batches:
         if self._whole:
             return iter([(torch.arange(len(self._labels)), torch.ones(len(self._labels), dtype=torch.float64))])
         return self._stratified(generator) if self._batching.mode == "stratified" else self._shuffled(generator)
-
-    def _stratum_sizes(self) -> dict[int, int]:
-        size, n = self._batching.size, len(self._labels)
-        most = size // len(self._rows)
-        sizes = {
-            value: max(1, min(len(rows), most, max(size // 8, round(size * len(rows) / n))))
-            for value, rows in self._rows.items()
-            if value != 0
-        }
-        wanted = self._batching.labeled
-        if wanted is not None:
-            if not 1 <= wanted < size:
-                raise InvalidInput(
-                    f"labeled_per_batch must lie between 1 and batch_size - 1, {size - 1}; got {wanted}."
-                )
-            if wanted > len(self._rows[1]):
-                raise InvalidInput(
-                    f"a batch needs {wanted} labeled rows but there are only {len(self._rows[1])}. Lower "
-                    "labeled_per_batch, or leave it out to have it chosen."
-                )
-            sizes[1] = wanted
-            if -1 in sizes:
-                sizes[-1] = max(1, min(sizes[-1], size - 1 - wanted))
-        return {**sizes, 0: max(1, size - sum(sizes.values()))}
 
     def _count_steps(self) -> int:
         if self._whole:
@@ -109,7 +85,7 @@ class Batches:
         # Near-equal pieces instead of a small last batch: nothing is dropped and batch norm never sees a crumb.
         unlabeled = self._rows[0][torch.randperm(len(self._rows[0]), generator=generator)].tensor_split(self.steps)
         labeled = {
-            value: self._labeled_epoch(value, self.steps * size, generator)
+            value: self._labeled(value, self.steps * size, generator)
             for value, size in self._sizes.items()
             if value != 0
         }
@@ -123,17 +99,11 @@ class Batches:
             factor.append(torch.full((len(rows),), len(self._rows[0]) / len(rows), dtype=torch.float64))
             yield torch.cat(index), torch.cat(factor)
 
-    def _labeled_epoch(self, value: int, total: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        rows, size = self._rows[value], self._sizes[value]
-        if value == 1 and self._batching.labeled_rows == "drawn":
-            # Inverse transform on the cumulated weights: unlike torch.multinomial it has no limit on the rows.
-            reach = self._draw.cumsum(0)
-            spots = torch.rand(total, generator=generator, dtype=torch.float64) * reach[-1]
-            chosen = torch.searchsorted(reach, spots, right=True).clamp(max=len(rows) - 1)
-            return rows[chosen], reach[-1] / (size * self._draw[chosen])
-        passes = -(-total // len(rows))
-        order = torch.cat([torch.randperm(len(rows), generator=generator) for _ in range(passes)])[:total]
-        return rows[order], torch.full((total,), len(rows) / size, dtype=torch.float64)
+    def _labeled(self, value: int, total: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        drawn = value == 1 and self._batching.labeled_rows == "drawn"
+        rows = self._rows[value]
+        index, factor = draw_labeled(len(rows), self._sizes[value], total, generator, self._draw if drawn else None)
+        return rows[index], factor
 
     def _shuffled(self, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
         for index in torch.randperm(len(self._labels), generator=generator).tensor_split(self.steps):
@@ -146,3 +116,46 @@ class Batches:
                 here = labels == value
                 factor[here] = len(rows) / max(1, int(here.sum()))
             yield index, factor
+
+
+def stratum_sizes(counts: dict[int, int], batching: Batching) -> dict[int, int]:
+    """How many rows of each label a stratified batch holds, from how many there are.
+
+    >>> stratum_sizes({1: 1_000, 0: 99_000}, Batching(size=256))
+    {1: 32, 0: 224}
+    """
+    size, n = batching.size, sum(counts.values())
+    most = size // len(counts)
+    sizes = {
+        value: max(1, min(count, most, max(size // 8, round(size * count / n))))
+        for value, count in counts.items()
+        if value != 0
+    }
+    wanted = batching.labeled
+    if wanted is not None:
+        if not 1 <= wanted < size:
+            raise InvalidInput(f"labeled_per_batch must lie between 1 and batch_size - 1, {size - 1}; got {wanted}.")
+        if wanted > counts[1]:
+            raise InvalidInput(
+                f"a batch needs {wanted} labeled rows but there are only {counts[1]}. Lower labeled_per_batch, or "
+                "leave it out to have it chosen."
+            )
+        sizes[1] = wanted
+        if -1 in sizes:
+            sizes[-1] = max(1, min(sizes[-1], size - 1 - wanted))
+    return {**sizes, 0: max(1, size - sum(sizes.values()))}
+
+
+def draw_labeled(
+    n: int, size: int, total: int, generator: torch.Generator, weights: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """`total` places, `size` of them a batch, filled by passes over n rows, or by draws in proportion to weights."""
+    if weights is not None:
+        # Inverse transform on the cumulated weights: unlike torch.multinomial it has no limit on the rows.
+        reach = weights.cumsum(0)
+        spots = torch.rand(total, generator=generator, dtype=torch.float64) * reach[-1]
+        chosen = torch.searchsorted(reach, spots, right=True).clamp(max=n - 1)
+        return chosen, reach[-1] / (size * weights[chosen])
+    passes = -(-total // n)
+    order = torch.cat([torch.randperm(n, generator=generator) for _ in range(passes)])[:total]
+    return order, torch.full((total,), n / size, dtype=torch.float64)

@@ -25,7 +25,6 @@ from pue.errors import CheckpointMismatch, TrainingDiverged
 from pue.randomness import derive, seeded
 from pue.risks import Reduce, Risk, no_reduction
 from pue.training.augment import mixup
-from pue.training.batches import Batches
 from pue.training.checkpoints import (
     Checkpointing,
     Snapshot,
@@ -34,12 +33,13 @@ from pue.training.checkpoints import (
     restore_optimizer,
     save,
 )
+from pue.training.feeds import Draw, Feed, InMemory
 from pue.training.objectives import Batch, Objective, as_objective
-from pue.training.processes import Part, add_gradients, join, place, total
+from pue.training.processes import add_gradients, join, place, total
 from pue.training.progress import epoch_progress
 from pue.training.schedules import SCHEDULES
 from pue.training.settings import OPTIMIZERS, EpochRecord, Training
-from pue.training.split import restrict, split_rows
+from pue.training.streamed import RowStream, Streamed
 from pue.weights import RowWeights
 
 
@@ -55,6 +55,7 @@ def train(
     checkpointing: Checkpointing | None = None,
     progress: bool | None = None,
     reduce: Reduce = no_reduction,
+    stream: RowStream | None = None,
     on_epoch: Callable[[EpochRecord, nn.Module], None] | None = None,
 ) -> list[EpochRecord]:
     """Train `network` in place (it ends on `device`, in eval mode) and return one record an epoch.
@@ -62,9 +63,15 @@ def train(
     What is minimised is a risk of the scores or, for methods that need the network and the rows too, an `Objective`.
     `on_epoch` is called after every epoch with its record and the network that would be the result if it were the last.
     In a process group (`pue.training.processes`) every process calls this with the same arguments and ends with the
-    same network; the first one writes checkpoints and shows progress.
+    same network; the first one writes checkpoints and shows progress. With a `stream`, `data` are its rows in memory.
     """
-    run = _Run(network, data, weights, risk, training, seed, torch.device(device), reduce)
+    dtype = next(network.parameters()).dtype
+    feed: Feed
+    if stream is None:
+        feed = InMemory(data, weights, training, seed=seed, dtype=dtype)
+    else:
+        feed = Streamed(stream, data, weights, training, dtype=dtype)
+    run = _Run(network, feed, risk, training, seed, torch.device(device), reduce)
     written = None  # the epoch that is on the disk already
     if checkpointing is not None:
         found = load_latest(checkpointing.folder, run.fingerprint)
@@ -125,8 +132,7 @@ class _Run:
     def __init__(
         self,
         network: nn.Module,
-        data: PUData,
-        weights: RowWeights,
+        feed: Feed,
         risk: Risk | Objective,
         training: Training,
         seed: int,
@@ -138,17 +144,11 @@ class _Run:
             network = join(network.to(device), device)
             reduce = total if reduce is no_reduction else reduce
         self.network = network.to(device).to(memory_format=layout(network))  # type: ignore[call-overload]
-        self.x, self.labels, self.training = data.x, data.labels, training
+        self.feed, self.training = feed, training
         self.objective = as_objective(risk).to(device)
         self.seed, self.device, self.reduce = seed, device, reduce
         self.dtype = next(network.parameters()).dtype
-        self.layout = layout(network) if data.x.ndim == 4 else torch.contiguous_format
-        rows, held_out = split_rows(data, training.validation, seed)
-        self.rows = rows
-        self.weights = restrict(weights, data.labels, rows).to(torch.device("cpu"), self.dtype)
-        self.held_out = held_out
-        self.held_out_weights = None if held_out is None else restrict(weights, data.labels, held_out)
-        self.batches = Batches(data.labels[rows], self.weights.positive, training.batching)
+        self.layout = layout(network) if len(feed.shape) == 4 else torch.contiguous_format
         options = {} if training.optimizer == "sgd" else {"fused": device.type in ("cpu", "cuda")}
         self.optimizer = OPTIMIZERS[training.optimizer](
             network.parameters(), lr=training.lr, weight_decay=training.weight_decay, **options
@@ -181,17 +181,17 @@ class _Run:
         self.network.train()
         total, corrected = 0.0, 0
         with seeded(derive(self.seed, self.epoch, 1 + self.rank), self.device):  # for dropout and the like
-            for step, (index, factor) in enumerate(self.batches.epoch(generator)):
+            for step, draw in enumerate(self.feed.epoch(generator)):
                 self._set_learning_rate(step)
-                value, was_corrected = self._step(step, index, factor, generator)
+                value, was_corrected = self._step(step, draw, generator)
                 total += value
                 corrected += was_corrected
-                within(self.epoch + (step + 1) / self.batches.steps)
+                within(self.epoch + (step + 1) / self.feed.steps)
             validation = self._validate()
         record = EpochRecord(
             self.epoch,
-            total / self.batches.steps,
-            corrected / self.batches.steps,
+            total / self.feed.steps,
+            corrected / self.feed.steps,
             time.perf_counter() - start,
             validation,
         )
@@ -199,18 +199,26 @@ class _Run:
         self.history.append(record)
         return record
 
-    def _step(self, step: int, index: Tensor, factor: Tensor, generator: torch.Generator) -> tuple[float, bool]:
-        part = Part(self.rank, self.size, len(index))
-        index, factor = part.of(index), part.of(factor)
-        rows = self.rows[index]
-        x = as_float(gather(self.x, rows).to(self.device), self.dtype).contiguous(memory_format=self.layout)
-        weights = self.weights.take(index, factor.to(self.dtype)).to(self.device, self.dtype)
-        x = self.training.augmentation.images(x, generator, part)
-        if self.training.augmentation.mixup:
-            x, weights = mixup(x, weights, self.training.augmentation.mixup, generator, part)
-        share = (factor / len(self.rows)).to(self.device, self.dtype)
+    def _step(self, step: int, draw: Draw, generator: torch.Generator) -> tuple[float, bool]:
+        part, augmentation = draw.part, self.training.augmentation
+        x = as_float(draw.x.to(self.device), self.dtype).contiguous(memory_format=self.layout)
+        weights, share = draw.weights.to(self.device, self.dtype), draw.share.to(self.device)
+        x = augmentation.images(x, generator, part)
+        if augmentation.mixup:
+            x, weights = mixup(x, weights, augmentation.mixup, generator, part)
         outcome = self.objective(
-            Batch(self.network, x, rows, weights, share, self.epoch, self.training.epochs, generator, self.reduce, part)
+            Batch(
+                self.network,
+                x,
+                draw.rows,
+                weights,
+                share,
+                self.epoch,
+                self.training.epochs,
+                generator,
+                self.reduce,
+                part,
+            )
         )
         value = outcome.value.item()
         if not math.isfinite(value):
@@ -225,21 +233,22 @@ class _Run:
         return value, outcome.corrected
 
     def _set_learning_rate(self, step: int) -> None:
-        done = (self.epoch * self.batches.steps + step) / (self.training.epochs * self.batches.steps)
+        done = (self.epoch * self.feed.steps + step) / (self.training.epochs * self.feed.steps)
         factor = SCHEDULES[self.training.schedule](self.epoch, self.training.epochs, done)
         for group in self.optimizer.param_groups:
             group["lr"] = self.training.lr * factor
 
     def _validate(self) -> float | None:
-        if self.held_out is None or self.held_out_weights is None:
+        held_out = self.feed.held_out
+        if held_out is None:
             return None
-        scores = score(self.result(), self.x, self.held_out)
+        scores = score(self.result(), held_out.x, held_out.rows)
         if not bool(torch.isfinite(scores).all()):
             raise TrainingDiverged(
                 f"the scores of held-out rows are not finite after epoch {self.epoch + 1}. Try a smaller learning rate "
                 f"(now lr={self.training.lr:g})."
             )
-        validation = CRITERIA[self.training.criterion](scores, self.held_out_weights)
+        validation = CRITERIA[self.training.criterion](scores, held_out.weights)
         if validation > self.best_validation:
             self.best_validation, self.best_epoch = validation, self.epoch
             if self.training.keeps_best:
@@ -269,7 +278,7 @@ class _Run:
         for name, parameter in self.network.named_parameters():
             if not bool(torch.isfinite(parameter).all()):
                 raise TrainingDiverged(
-                    f"parameter {name} is not finite after step {self.batches.steps} of epoch {self.epoch}. Try a "
+                    f"parameter {name} is not finite after step {self.feed.steps} of epoch {self.epoch}. Try a "
                     f"smaller learning rate (now lr={self.training.lr:g})."
                 )
 
@@ -316,11 +325,15 @@ class _Run:
     def fingerprint(self) -> str:
         """A hash of settings, seed, the network's shape, the risk's terms, all weights and a sample of the rows."""
         shapes = {name: list(tensor.shape) for name, tensor in self.network.state_dict().items()}
-        settings = [asdict(self.training), self.seed, shapes, self.objective.terms, str(self.dtype), list(self.x.shape)]
+        settings = [
+            asdict(self.training),
+            self.seed,
+            shapes,
+            self.objective.terms,
+            str(self.dtype),
+            list(self.feed.shape),
+        ]
         settings.append(self.objective.settings())
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=lambda number: number.item()).encode())
-        digest.update(self.weights.positive.numpy().tobytes())
-        digest.update(self.weights.negative.numpy().tobytes())
-        sample = torch.linspace(0, self.x.shape[0] - 1, min(self.x.shape[0], 256), dtype=torch.float64).long()
-        digest.update(gather(self.x, sample).contiguous().numpy().tobytes())
+        self.feed.fingerprint(digest)
         return digest.hexdigest()

@@ -1,0 +1,46 @@
+"""How much memory there is, and how it is written."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from pue.errors import InvalidInput
+
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")
+
+
+def parse_bytes(text: str) -> int:
+    """
+    >>> parse_bytes("1GB"), parse_bytes("500 MB"), parse_bytes("1.5g")
+    (1000000000, 500000000, 1500000000)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", text.lower())
+    if found is None or float(found[1]) == 0:
+        raise InvalidInput(f"{text!r} is no amount of memory. Write it as 500MB or 2GB.")
+    return int(float(found[1]) * UNITS[found[2]])
+
+
+def show_bytes(n: float) -> str:
+    """
+    >>> show_bytes(4_300_000_000)
+    '4.3 GB'
+    """
+    unit = next((unit for unit in ("t", "g", "m") if n >= UNITS[unit]), "k")
+    return f"{n / UNITS[unit]:.3g} {unit.upper()}B"
+
+
+def available_memory() -> int:
+    """What this process may still take: of the machine, or of the container that holds it."""
+    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+        free = 1024 * int(lines["MemAvailable"].split()[0])
+    except (OSError, KeyError, ValueError):
+        pass  # not Linux: all there is
+    try:
+        return min(free, int(_CONTROL_GROUP.read_text()))
+    except (OSError, ValueError):
+        return free

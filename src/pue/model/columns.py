@@ -1,0 +1,61 @@
+"""Which columns of a table mean what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from pue.data import require_propensity
+from pue.errors import InvalidInput
+from pue.tables.labels import label_column
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns mean what; every other one is a feature."""
+
+    label: str
+    id: str | None = None
+    ignore: tuple[str, ...] = ()
+    propensity: str | None = None
+    """Holds known e(x) of the labeled rows."""
+    truth: str | None = None
+    """Holds true classes; never a feature."""
+
+    @property
+    def special(self) -> list[str]:
+        named = [self.label, self.id, self.propensity, self.truth]
+        return [*(name for name in named if name is not None), *self.ignore]
+
+    def check(self, names: Sequence[str]) -> None:
+        """Each must be there, and none may play two parts."""
+        for name in self.special:
+            label_column(names, name)
+        twice = {name for name in self.special if self.special.count(name) > 1}
+        if twice:
+            raise InvalidInput(
+                f"column {sorted(twice)[0]!r} is named twice: as label, id, truth, propensity or ignored."
+            )
+
+    def require_propensities(self, values: NDArray[np.float64]) -> None:
+        """What the column holds for labeled rows must be probabilities."""
+        try:
+            require_propensity(torch.from_numpy(values), len(values))
+        except InvalidInput as error:
+            raise InvalidInput(f"column {self.propensity!r}: {error}") from error
+
+    def features(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if name not in self.special]
+
+
+def propensities(column: pd.Series) -> NDArray[np.float64]:
+    """Known e(x), NaN where a cell is empty."""
+    try:
+        return np.array(pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan))
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"column {column.name!r} must hold propensities, numbers in (0, 1]: {error}") from error
