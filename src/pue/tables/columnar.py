@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +13,10 @@ from pyarrow import parquet
 from pue.errors import InvalidInput
 from pue.tables.frames import plain_type, stored_columns
 from pue.tables.problems import reading, require_bytes
-from pue.tables.table import Table
+from pue.tables.table import Scan, Table
+
+END = sys.maxsize
+"""A row after the last."""
 
 
 def open_parquet(path: Path, parts: Sequence[Path] = ()) -> Table:
@@ -26,14 +30,40 @@ def open_parquet(path: Path, parts: Sequence[Path] = ()) -> Table:
             n_rows += opened.metadata.num_rows
     for file, schema in zip(files, schemas, strict=True):
         _require_same(files[0], schemas[0], file, schema)
-    return Table(path, schemas[0], n_rows, partial(_scan_parquet, files))
+    return Table(path, schemas[0], n_rows, _rows_of_parquet(files, 0, END), partial(_rows_of_parquet, files))
 
 
-def _scan_parquet(files: list[Path], names: list[str], size: int) -> Iterator[pa.RecordBatch]:
+def _rows_of_parquet(files: list[Path], start: int, stop: int) -> Scan:
+    return partial(_scan_parquet, files, start, stop)
+
+
+def _scan_parquet(files: list[Path], start: int, stop: int, names: list[str], size: int) -> Iterator[pa.RecordBatch]:
+    """The rows from `start` to before `stop`; row groups without any of them are passed over."""
+    after = 0
     for file in files:
         with reading(file, "a Parquet file"), parquet.ParquetFile(file) as opened:
-            for batch in opened.iter_batches(batch_size=size, columns=names):
-                yield _sound(batch)
+            wanted = {}
+            for number in range(opened.metadata.num_row_groups):
+                before, after = after, after + opened.metadata.row_group(number).num_rows
+                if before < stop and start < after:
+                    wanted[number] = before
+            if wanted:
+                batches = opened.iter_batches(batch_size=size, row_groups=list(wanted), columns=names)
+                yield from map(_sound, _cut(batches, start, stop, before=min(wanted.values())))
+        if after >= stop:
+            return
+
+
+def _cut(batches: Iterable[pa.RecordBatch], start: int, stop: int, before: int = 0) -> Iterator[pa.RecordBatch]:
+    """The rows from `start` to before `stop` of batches that begin with row `before`."""
+    for batch in batches:
+        after = before + batch.num_rows
+        if before < stop and start < after:
+            first = max(0, start - before)
+            yield batch.slice(first, min(stop, after) - before - first)
+        before = after
+        if before >= stop:
+            return
 
 
 def _require_same(first: Path, expected: pa.Schema, file: Path, schema: pa.Schema) -> None:
@@ -53,17 +83,23 @@ def open_arrow(path: Path) -> Table:
         if source.read(6) == b"ARROW1":
             with pa.ipc.open_file(source) as reader:
                 n_rows = reader.count_rows()
-                return Table(path, stored_columns(path, reader.schema), n_rows, partial(_scan_file, path))
+                schema = stored_columns(path, reader.schema)
+                return Table(path, schema, n_rows, _rows_of_file(path, 0, END), partial(_rows_of_file, path))
         source.seek(0)
         with pa.ipc.open_stream(source) as stream:
             n_rows = None if any(batch.num_rows for batch in stream) else 0
             return Table(path, stored_columns(path, stream.schema), n_rows, partial(_scan_stream, path))
 
 
-def _scan_file(path: Path, names: list[str], size: int) -> Iterator[pa.RecordBatch]:
+def _rows_of_file(path: Path, start: int, stop: int) -> Scan:
+    return partial(_scan_file, path, start, stop)
+
+
+def _scan_file(path: Path, start: int, stop: int, names: list[str], size: int) -> Iterator[pa.RecordBatch]:
+    """The file is mapped into memory, so batches without wanted rows are not read."""
     with reading(path, "an Arrow file"), pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
-        for number in range(reader.num_record_batches):
-            yield _sound(reader.get_batch(number).select(names))
+        stored = (reader.get_batch(number).select(names) for number in range(reader.num_record_batches))
+        yield from map(_sound, _cut(stored, start, stop))
 
 
 def _scan_stream(path: Path, names: list[str], size: int) -> Iterator[pa.RecordBatch]:
