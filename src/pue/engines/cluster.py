@@ -59,6 +59,8 @@ def ray_cluster(address: str | None = None, workers: int | None = None) -> Itera
     if workers is not None and workers < 1:
         raise InvalidInput(f"workers must be at least 1; got {workers}.")
     ray = _import_ray()
+    if address is not None:
+        require_ray_at(address)
     if ray.is_initialized():
         if address is not None:
             raise EngineError("this process is connected to a Ray already. Leave the address out to use that one.")
@@ -85,7 +87,6 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
     if address is None:
         ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)
         return
-    require_ray_at(address)
     try:
         ray.init(address=address, **quiet)
     except (OSError, RuntimeError, ValueError, ImportError, ray.exceptions.RayError) as error:

@@ -99,9 +99,8 @@ def compare(
     if rows.propensity is None and any(candidate.propensity == KNOWN for candidate in wanted):
         raise InvalidInput("there are no known propensities: name their column with --propensity column:COL.")
     checksum = _checksum(rows)
-    files = (
-        {} if folder is None else {each: folder / f"{each}-{_key(checksum, recipe, each)[:12]}.json" for each in wanted}
-    )
+    names = {candidate: f"{candidate}-{_key(checksum, recipe, candidate)[:12]}.json" for candidate in wanted}
+    files = {} if folder is None else {candidate: folder / name for candidate, name in names.items()}
     results: dict[Candidate, Result] = {}
     for candidate, file in files.items():
         if (found := _read(file)) is not None:
@@ -110,12 +109,8 @@ def compare(
     missing = [candidate for candidate in wanted if candidate not in results]
     if missing:
         basis = prepare(rows, recipe, say)
-        judged = (
-            _here(missing, rows, basis, recipe, say)
-            if cluster is None
-            else _there(missing, rows, basis, recipe, cluster)
-        )
-        for candidate, result in judged:
+        given = (missing, rows, basis, recipe)
+        for candidate, result in _here(*given, say) if cluster is None else _there(*given, cluster):
             if candidate in files:
                 _write(files[candidate], result)
             results[candidate] = result
