@@ -30,8 +30,10 @@ from pue.model.scattered import score_on
 from pue.tables.sources import BATCH, open_source
 
 pytest.importorskip("ray", reason="the extra ray is not installed")
+# Ray Data sets and copies its settings field by field, those included that it has deprecated itself.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context")
 
-CHANGES = {"epochs": 1, "rows": 200, "labels.n_labeled": 30}
+CHANGES = {"epochs": 1, "rows": 300, "labels.n_labeled": 30}
 ROWS = ["upu", "nnpu", "naive", "supervised"]  # 8 rows: some with estimated or true propensities
 Run = Callable[..., tuple[int, str, str]]
 
@@ -221,7 +223,7 @@ def test_predictions_are_the_same_bytes(
 
 
 def test_rows_whose_number_is_not_known_are_refused(run: Run, shared: Cluster, folder: Path, tmp_path: Path) -> None:
-    table(50).to_csv(tmp_path / "rows.csv")
+    table(50).to_csv(tmp_path / "rows.csv", index=False)
     code, _, err = run("predict", folder / "model", tmp_path / "rows.csv", "-o", tmp_path / "o.csv", "--engine", "ray")
     assert code == 2
     assert "Write it as Parquet" in err
@@ -248,7 +250,7 @@ def test_rows_that_no_worker_can_read(shared: Cluster, folder: Path, tmp_path: P
     table(50).to_parquet(tmp_path / "rows.parquet")
     source = open_source(tmp_path / "rows.parquet")
     (tmp_path / "rows.parquet").unlink()
-    with pytest.raises((InvalidInput, OSError), match="rows.parquet"):
+    with pytest.raises((InvalidInput, OSError), match=r"rows\.parquet"):
         list(score_on(shared, load_model(folder / "model"), source))
 
 
@@ -299,9 +301,11 @@ def test_an_address_where_nothing_answers(command: str, scheme: str, run: Run, f
 
 def test_something_else_at_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "ANSWER", 0.5)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        with pytest.raises(EngineError, match="what answers at .* is not Ray"):
-            require_ray_at(f"127.0.0.1:{server.getsockname()[1]}")
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        pytest.raises(EngineError, match=r"what answers at .* is not Ray"),
+    ):
+        require_ray_at(f"127.0.0.1:{server.getsockname()[1]}")
 
 
 @pytest.mark.parametrize("address", ["head", "head:", ":6379", "head:x", "head:70000", "ray://head", ""])

@@ -24,6 +24,8 @@ from pue.tables.frames import to_frame
 from pue.tables.sources import BATCH, Source
 from pue.threads import one_thread
 
+SAID = "said"
+"""Under which an error keeps its words: Ray Data adds advice of its own to them."""
 HELD = 1 << 28
 """Bytes of results that wait to be written."""
 
@@ -49,7 +51,7 @@ def score_on(
         batch_format="pyarrow",
         zero_copy_batch=True,
         num_cpus=1,
-        compute=_data().TaskPoolStrategy(cluster.workers),
+        compute=_data().TaskPoolStrategy(min(cluster.workers, len(ranges))),
     )
     try:
         for table in with_scores.iter_batches(batch_size=size, batch_format="pyarrow", prefetch_batches=1):
@@ -74,12 +76,21 @@ def _fetched(reference: Any) -> tuple[PUModel, Source, tuple[str, ...], bool]:
 
 
 def _score_range(ranges: pa.Table, job: _Job) -> Iterator[pa.Table]:
-    model, source, others, posterior = _fetched(job.reference)
-    for start, stop in zip(ranges["start"].to_pylist(), ranges["stop"].to_pylist(), strict=True):
-        with one_thread():
-            for frame, p, unlabeled in score_batches(model, source.between(start, stop), others, posterior=posterior):
-                columns = {**dict(frame.items()), SCORE: p, **({} if unlabeled is None else {POSTERIOR: unlabeled})}
-                yield pa.Table.from_pandas(pd.DataFrame(columns), preserve_index=False).replace_schema_metadata()
+    try:
+        for start, stop in zip(ranges["start"].to_pylist(), ranges["stop"].to_pylist(), strict=True):
+            yield from _scored(*_fetched(job.reference), start, stop)
+    except PueError as error:
+        vars(error)[SAID] = error.args
+        raise
+
+
+def _scored(
+    model: PUModel, source: Source, others: Sequence[str], posterior: bool, start: int, stop: int
+) -> Iterator[pa.Table]:
+    with one_thread():
+        for frame, p, unlabeled in score_batches(model, source.between(start, stop), others, posterior=posterior):
+            columns = {**dict(frame.items()), SCORE: p, **({} if unlabeled is None else {POSTERIOR: unlabeled})}
+            yield pa.Table.from_pandas(pd.DataFrame(columns), preserve_index=False).replace_schema_metadata()
 
 
 def _split(table: pa.Table, others: Sequence[str], posterior: bool) -> tuple[pd.DataFrame, Any, Any]:
@@ -111,6 +122,7 @@ def _cause(error: BaseException | None) -> PueError | None:
     while error is not None:
         cause = getattr(error, "cause", error)
         if isinstance(cause, PueError):
+            cause.args = vars(cause).get(SAID, cause.args)
             return cause
         error = error.__cause__
     return None
