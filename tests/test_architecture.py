@@ -33,7 +33,7 @@ LAYERS = [
         "reduction",
         "sensitivity",
     },
-    {"backbones", "training", "conversion"},
+    {"backbones", "training", "conversion", "engines"},
     {"priors", "propensity", "labeling", "scar"},
     {"methods", "estimation", "estimators", "persistence", "wrapper", "crossval", "diagnostics", "trials", "sweep"},
     {"datasets", "tables"},

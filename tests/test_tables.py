@@ -207,6 +207,36 @@ def test_a_folder_of_parquet_is_one_table_sorted_by_name(tmp_path: Path) -> None
     assert [len(batch) for batch in source.batches(4)] == [4, 3]
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".feather", ".npy", ".npz"])
+@pytest.mark.parametrize(("start", "stop"), [(0, 7), (3, 4), (5, 20), (19, 25), (0, 25)])
+def test_rows_by_number(suffix: str, start: int, stop: int, tmp_path: Path) -> None:
+    frame = pd.DataFrame({f"x{column}": np.arange(25.0) + 100 * column for column in range(3)})
+    path = tmp_path / f"rows{suffix}"
+    if suffix == ".parquet":
+        path = tmp_path / "parts"
+        path.mkdir()
+        for part, rows in {"a": frame[:11], "b": frame[11:12], "c": frame[12:]}.items():
+            parquet.write_table(
+                pa.Table.from_pandas(rows, preserve_index=False), path / f"{part}.parquet", row_group_size=4
+            )
+    elif suffix == ".feather":
+        feather.write_feather(frame, path, chunksize=4)
+    elif suffix == ".npy":
+        np.save(path, frame.to_numpy())
+    else:
+        np.savez(path, X=frame.to_numpy())
+    part = open_source(path).between(start, stop)
+    assert part.n_rows == stop - start
+    wanted = frame[start:stop].reset_index(drop=True)
+    pd.testing.assert_frame_equal(part.read(), wanted)
+    pd.testing.assert_frame_equal(pd.concat(part.batches(4, ["x2"]), ignore_index=True), wanted[["x2"]])
+
+
+def test_rows_by_number_need_a_format_that_finds_them(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="Write the table as Parquet"):
+        open_source(text(tmp_path / "a.csv", "x\n1\n2\n")).between(0, 1)
+
+
 def test_an_arrow_stream(tmp_path: Path) -> None:
     table = pa.table({"a": range(10)})
     with pa.ipc.new_stream(tmp_path / "s.arrow", table.schema) as stream:
@@ -358,6 +388,14 @@ def test_a_folder_of_images_with_its_table(pictures: Path) -> None:
     assert_array_equal(source.images(1, 2), pixels[1:2])
     assert source.read(["label"])["label"].tolist() == [1, 0, 0]
     assert [batch.index.tolist() for batch in source.batches(2)] == [[0, 1], [0]]
+
+
+def test_some_images_by_number(pictures: Path) -> None:
+    source = open_source(pictures)
+    part = source.between(1, 2)
+    assert part.n_rows == 1
+    pd.testing.assert_frame_equal(part.read(), source.read()[1:2].reset_index(drop=True))
+    assert (part.images(0, 1) == source.images(1, 2)).all()
 
 
 def test_the_table_of_images_may_lie_elsewhere(pictures: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@
     │   └── UnknownName                         no method, backbone, loss … of that name
     ├── MissingData (also a FileNotFoundError)  a data set is not where it was looked for
     ├── ModelError (also a ValueError)          a model cannot be saved, or a folder holds none that can be loaded
+    ├── EngineError (also a RuntimeError)       Ray is not installed, not there, or its workers cannot do the work
     ├── TrainingDiverged (also an ArithmeticError)
     └── CheckpointMismatch (also a RuntimeError)
 
@@ -48,6 +49,10 @@ class MissingData(PueError, FileNotFoundError):
 
 class ModelError(PueError, ValueError):
     """A model that cannot be saved, or a folder that holds none that can be loaded."""
+
+
+class EngineError(PueError, RuntimeError):
+    """Ray is not installed, not there, or its workers cannot do the work."""
 
 
 class TrainingDiverged(PueError, ArithmeticError):

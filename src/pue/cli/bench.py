@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from pue.cli import shared
 from pue.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ on one folder share the work.
   pue bench cifar10 --methods nnpu,distpu --seeds 0,1,2 --jobs 2
 
   pue bench mix-ablation --dataset mnist --dry-run
+
+  pue bench mnist --seeds 6 --engine ray --address head:6379 --out /shared/runs
 
   pue bench mnist --methods nnPUe --set epochs=20 --set propensity.folds=5 --out trials
 """
@@ -54,6 +57,9 @@ def bench(
     data: Annotated[Path | None, typer.Option(help="Folder of the data sets.", show_default="PUE_DATA")] = None,
     spec: Annotated[list[Path] | None, typer.Option(help="Runs from TOML files instead of a suite.")] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", help="Change a setting: epochs=5.")] = None,
+    engine: shared.Engine = "local",
+    address: shared.Address = None,
+    workers: shared.Workers = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the runs and their keys.")] = False,
 ) -> None:
     from pue.experiments import Place, Store, execute
@@ -66,16 +72,19 @@ def bench(
     if dry_run:
         _list(specs, place, console)
         return
+    shared.require_no_jobs(engine, jobs is not None)
     jobs = (os.cpu_count() or 1) if jobs is None else jobs
     if jobs < 0:
         raise InvalidInput(f"jobs must not be negative; got {jobs}.")
-    if not resume:
-        _forget(specs, place)
     from pue.cli.live import summary, watching
+    from pue.engines import open_engine
 
-    _report_damage(specs, place, errors)
-    with watching(specs, jobs, errors) as watch:
-        outcomes = execute(specs, place, jobs=jobs, watch=watch)
+    with open_engine(engine, address, workers) as cluster:
+        if not resume:
+            _forget(specs, place)
+        _report_damage(specs, place, errors)
+        with watching(specs, jobs if cluster is None else cluster.workers, errors) as watch:
+            outcomes = execute(specs, place, jobs=jobs, watch=watch, cluster=cluster)
     console.print(summary(outcomes))
     failed = [outcome for outcome in outcomes if outcome.state == "failed"]
     _report_failures(failed, errors)

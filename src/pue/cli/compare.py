@@ -27,6 +27,8 @@ where it was.
   pue compare claims.parquet --label fraud --candidates nnpu+auto,boosting+auto,boosting --by f1
 
   pue compare claims.parquet --label fraud --fit model
+
+  pue compare claims.parquet --label fraud --engine ray --workers 4
 """
 
 
@@ -46,6 +48,9 @@ def compare(
     folds: Annotated[int, typer.Option(help="Of the cross-validation.", min=2)] = 5,
     epochs: shared.Epochs = None,
     jobs: shared.Jobs = 1,
+    engine: shared.Engine = "local",
+    address: shared.Address = None,
+    workers: shared.Workers = None,
     labels: shared.Labels = None,
     image_size: shared.ImageSize = None,
     seed: shared.Seed = 0,
@@ -54,12 +59,14 @@ def compare(
     quiet: shared.Quiet = False,
 ) -> None:
     voice = Voice(as_json=as_json, quiet=quiet)
+    shared.require_no_jobs(engine, jobs != 1)
     shared.require_place(out / "results")
     if fit is not None:
         shared.require_new_model(fit, force)
     from dataclasses import asdict
 
     from pue.cli.tables import comparison_table
+    from pue.engines import open_engine
     from pue.model.compare import CANDIDATES, chosen, winner
     from pue.model.compare import compare as run
     from pue.model.files import fit_rows
@@ -87,7 +94,8 @@ def compare(
     with voice.notes():
         voice.say(f"reading {data}")
         rows = read_rows(source, columns, scenario=scenario, seed=seed)
-        results = run(rows, recipe, wanted, by=by, folder=out, say=voice.say, done=done)
+        with open_engine(engine, address, workers) as cluster:
+            results = run(rows, recipe, wanted, by=by, folder=out, say=voice.say, done=done, cluster=cluster)
         best = winner(results)
         voice.show(comparison_table(results, by))
         if fit is not None and best is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,8 @@ HELP = """Score rows: P(positive) and a decision for each, in their order, in me
   pue predict model new.csv -o scores.csv --id claim --target-precision 0.95
 
   pue predict model pool.parquet -o next.csv --budget 500 --posterior
+
+  pue predict model /shared/rows -o scores.parquet --engine ray --address head:6379
 """
 
 
@@ -39,6 +42,9 @@ def predict(
     posterior: Annotated[
         bool, typer.Option("--posterior", help="Also P(positive | not labeled), for rows of the training pool.")
     ] = False,
+    engine: shared.Engine = "local",
+    address: shared.Address = None,
+    workers: shared.Workers = None,
     labels: shared.Labels = None,
     image_size: shared.ImageSize = None,
     as_json: shared.Json = False,
@@ -48,8 +54,10 @@ def predict(
     if sum(choice is not None for choice in (threshold, target_precision, budget)) > 1:
         raise InvalidInput("--threshold, --target-precision and --budget are three ways to decide: pass one of them.")
     shared.require_apart(output, model, data)
+    from pue.engines import open_engine
     from pue.model.files import load_model
-    from pue.model.predict import predict_source
+    from pue.model.predict import predict_source, score_batches
+    from pue.model.scattered import score_on
 
     with voice.notes():
         fitted = load_model(model)
@@ -58,7 +66,11 @@ def predict(
     source = shared.open_for(fitted, data, labels, image_size)
     columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     silent = voice.progress is False or not voice.err.is_terminal
-    with voice.notes(), Progress(*columns, console=voice.err, transient=True, disable=silent) as bar:
+    with (
+        voice.notes(),
+        open_engine(engine, address, workers) as cluster,
+        Progress(*columns, console=voice.err, transient=True, disable=silent) as bar,
+    ):
         task = bar.add_task("", total=source.n_rows)
         done = predict_source(
             fitted,
@@ -68,6 +80,7 @@ def predict(
             posterior=posterior,
             budget=budget,
             progress=lambda rows: bar.update(task, completed=rows),
+            score=score_batches if cluster is None else partial(score_on, cluster),
         )
     share = done["positive"] / done["rows"] if done["rows"] else 0.0
     voice.show(

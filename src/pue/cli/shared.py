@@ -48,6 +48,14 @@ ImageSize = Annotated[int | None, typer.Option(help="Height and width that image
 Epochs = Annotated[int | None, typer.Option(help="Of a network's training.", show_default="by size", min=1)]
 Jobs = Annotated[int, typer.Option(help="Processes for held-out scores.", min=1)]
 Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=2**32 - 1)]
+Engine = Annotated[str, typer.Option(help="Who does the work: local, or ray, here or on a cluster.")]
+Address = Annotated[
+    str | None,
+    typer.Option(help="With --engine ray: host:port, ray://host:port or auto.", show_default="a Ray of its own"),
+]
+Workers = Annotated[
+    int | None, typer.Option(help="With --engine ray: tasks at once.", show_default="the cluster's CPUs", min=1)
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 
@@ -131,6 +139,12 @@ def columns_of(
             raise InvalidInput("--propensity column:COL needs the name of the column.")
         return Columns(label, row_id, tuple(ignore or ()), column, truth), None
     return Columns(label, row_id, tuple(ignore or ()), None, truth), None if propensity == "none" else propensity
+
+
+def require_no_jobs(engine: str, given: bool) -> None:
+    """Two ways to say how much is done at once would contradict each other."""
+    if engine == "ray" and given:
+        raise InvalidInput("--jobs is of the engine local. With --engine ray say --workers.")
 
 
 def number_or_name(text: str) -> float | str:

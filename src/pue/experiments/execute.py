@@ -1,8 +1,8 @@
-"""Many runs in local processes, one thread each.
+"""Many runs in local processes or as tasks on a cluster, one thread each.
 
 A worker takes one run at a time and holds its lock while it computes. A run that fails, or whose worker is killed, is
 reported and stays undone; the others go on. A run that another bench is computing is asked for again later. Workers
-end with their parent, however it ends.
+end with their parent, however it ends. On a cluster Ray begins a run again whose worker was killed.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Literal
 
+from pue.engines import Cluster
+from pue.engines.tasks import Tasks
+from pue.errors import EngineError
 from pue.experiments.spec import Spec
 from pue.experiments.store import Busy, Record, Store
 
@@ -62,8 +65,16 @@ class Watch:
     tick: Callable[[], None] = field(default=lambda: None)
 
 
-def execute(specs: Sequence[Spec], place: Place, *, jobs: int = 1, watch: Watch | None = None) -> list[Outcome]:
-    """Every run that has no record yet, in `jobs` processes (0: in this one); how each ended, in the given order."""
+def execute(
+    specs: Sequence[Spec],
+    place: Place,
+    *,
+    jobs: int = 1,
+    watch: Watch | None = None,
+    cluster: Cluster | None = None,
+) -> list[Outcome]:
+    """Every run that has no record yet, in `jobs` processes (0: in this one) or on a cluster; how each ended, in the
+    given order."""
     watch = watch or Watch()
     place.store.sweep(place.suite)
     outcomes: list[Outcome] = []
@@ -75,7 +86,10 @@ def execute(specs: Sequence[Spec], place: Place, *, jobs: int = 1, watch: Watch 
         else:
             outcomes.append(Outcome(spec, "found", found))
             watch.ended(outcomes[-1])
-    ended = _in_this_process(todo, place, watch) if jobs == 0 else _in_processes(todo, place, jobs, watch)
+    if cluster is not None:
+        ended = _on_cluster(todo, place, cluster, watch)
+    else:
+        ended = _in_this_process(todo, place, watch) if jobs == 0 else _in_processes(todo, place, jobs, watch)
     for outcome in ended:
         outcomes.append(outcome)
         watch.ended(outcome)
@@ -134,6 +148,43 @@ def _in_this_process(specs: Sequence[Spec], place: Place, watch: Watch) -> Itera
             queue.postpone(spec)
         else:
             yield outcome
+
+
+def _on_cluster(specs: Sequence[Spec], place: Place, cluster: Cluster, watch: Watch) -> Iterator[Outcome]:
+    queue, tasks = _Queue(specs), Tasks[Spec](cluster, attempt)
+    there = _absolute(place)
+    while len(queue) or len(tasks):
+        while not tasks.full and (spec := queue.pop()) is not None:
+            watch.started(spec)
+            tasks.start(spec, spec, there)
+        if not len(tasks):
+            time.sleep(PAUSE / 3)
+        for spec, outcome in tasks.ended(PAUSE):
+            if outcome is None:
+                watch.postponed(spec)
+                queue.postpone(spec)
+            elif isinstance(outcome, EngineError):
+                yield Outcome(spec, "failed", error=str(outcome))
+            else:
+                keep(outcome, place)
+                yield outcome
+        watch.tick()
+
+
+def _absolute(place: Place) -> Place:
+    """The same place from whatever folder and environment a worker was started in."""
+    data = place.data or os.environ.get("PUE_DATA")
+    store = Store(place.store.root.absolute())
+    return replace(place, store=store, data=None if data is None else Path(data).absolute())
+
+
+def keep(outcome: Outcome, place: Place) -> None:
+    """Write the record where it is not: a worker on another machine may have no part in this file system."""
+    entry = place.store.run(place.suite, outcome.spec)
+    if outcome.record is not None and entry.valid() is None:
+        with entry.claim(wait=True):
+            if entry.valid() is None:
+                entry.write(outcome.record)
 
 
 @dataclass

@@ -12,7 +12,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +22,9 @@ import numpy as np
 import torch
 
 from pue.data import PUData
-from pue.errors import InvalidInput, PueError, PueWarning, UnknownName
+from pue.engines import Cluster
+from pue.engines.tasks import Tasks
+from pue.errors import EngineError, InvalidInput, PueError, PueWarning, UnknownName
 from pue.metrics.estimates import NAMES, estimate_metrics
 from pue.model.classifiers import choices
 from pue.model.fit import Basis, Recipe, Say, classifier_of, prepare, score_held_out, threads
@@ -31,6 +33,7 @@ from pue.model.rows import Rows
 from pue.probabilities import calibrate
 from pue.propensity import PROPENSITIES, examine, find_propensity
 from pue.randomness import derive
+from pue.threads import one_thread
 
 CANDIDATES = ("naive", "nnpu", "nnpu+auto", "distpu+auto", "logistic+auto", "boosting+auto")
 CRITERIA = ("auc", "ap", "accuracy", "f1")
@@ -82,8 +85,12 @@ def compare(
     folder: Path | None = None,
     say: Say = lambda text: None,
     done: Callable[[Result, bool], Any] = lambda result, found: None,
+    cluster: Cluster | None = None,
 ) -> list[Result]:
-    """Results, best first. `folder` keeps them; `done` is told of each, and whether it was found there."""
+    """Results, best first. `folder` keeps them; `done` is told of each, and whether it was found there.
+
+    With a cluster every candidate is a task of its own.
+    """
     if by not in CRITERIA:
         raise UnknownName("criterion", by, CRITERIA)
     wanted = [Candidate.parse(text) for text in dict.fromkeys(candidates)]
@@ -92,23 +99,54 @@ def compare(
     if rows.propensity is None and any(candidate.propensity == KNOWN for candidate in wanted):
         raise InvalidInput("there are no known propensities: name their column with --propensity column:COL.")
     checksum = _checksum(rows)
-    basis: Basis | None = None
-    results = []
-    for candidate in wanted:
-        file = None if folder is None else folder / f"{candidate}-{_key(checksum, recipe, candidate)[:12]}.json"
-        found = None if file is None else _read(file)
-        if found is None:
-            basis = basis or prepare(rows, recipe, say)
-            say(f"comparing: {candidate}")
-            with threads(rows):
-                result = _judge(candidate, rows.data, basis, recipe)
-            if file is not None:
-                _write(file, result)
-        else:
-            result = found
-        done(result, found is not None)
-        results.append(result)
-    return sorted(results, key=lambda result: _rank(result, by))
+    names = {candidate: f"{candidate}-{_key(checksum, recipe, candidate)[:12]}.json" for candidate in wanted}
+    files = {} if folder is None else {candidate: folder / name for candidate, name in names.items()}
+    results: dict[Candidate, Result] = {}
+    for candidate, file in files.items():
+        if (found := _read(file)) is not None:
+            results[candidate] = found
+            done(found, True)
+    missing = [candidate for candidate in wanted if candidate not in results]
+    if missing:
+        basis = prepare(rows, recipe, say)
+        given = (missing, rows, basis, recipe)
+        for candidate, result in _here(*given, say) if cluster is None else _there(*given, cluster):
+            if candidate in files:
+                _write(files[candidate], result)
+            results[candidate] = result
+            done(result, False)
+    return sorted((results[candidate] for candidate in wanted), key=lambda result: _rank(result, by))
+
+
+def _here(
+    candidates: Sequence[Candidate], rows: Rows, basis: Basis, recipe: Recipe, say: Say
+) -> Iterator[tuple[Candidate, Result]]:
+    for candidate in candidates:
+        say(f"comparing: {candidate}")
+        with threads(rows):
+            yield candidate, _judge(candidate, rows.data, basis, recipe)
+
+
+def _there(
+    candidates: Sequence[Candidate], rows: Rows, basis: Basis, recipe: Recipe, cluster: Cluster
+) -> Iterator[tuple[Candidate, Result]]:
+    """In the order in which they end. Rows and basis travel once."""
+    tasks, shared = Tasks[Candidate](cluster, _judge_alone), [cluster.ray.put(part) for part in (rows.data, basis)]
+    waiting = list(candidates)
+    while waiting or len(tasks):
+        while waiting and not tasks.full:
+            candidate = waiting.pop(0)
+            tasks.start(candidate, candidate, *shared, replace(recipe, progress=False))
+        for candidate, result in tasks.ended():
+            if isinstance(result, EngineError):  # no result of the candidate: the next comparison tries it again
+                raise EngineError(f"{candidate}: {result}")
+            yield candidate, result
+
+
+def _judge_alone(candidate: Candidate, data: PUData, basis: Basis, recipe: Recipe) -> Result:
+    """In a process that shares its machine with others."""
+    with one_thread():
+        return _judge(candidate, data, basis, recipe)
 
 
 def winner(results: Sequence[Result]) -> Candidate | None:

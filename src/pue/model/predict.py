@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,13 @@ from pue.tables.write import open_writer
 
 SCORE, DECISION, POSTERIOR, ROW = "score", "positive", "score_if_unlabeled", "row"
 Array = NDArray[np.float64]
+Scored = Iterator[tuple[pd.DataFrame, Array, Array | None]]
+"""Other columns, P(positive | x) and, if asked for, P(positive | x, not labeled), batch by batch."""
 
 
-def score_batches(
-    model: PUModel, source: Source, others: Sequence[str] = (), *, posterior: bool = False
-) -> Iterator[tuple[pd.DataFrame, Array, Array | None]]:
-    """Other columns, P(positive | x) and, if asked for, P(positive | x, not labeled), batch by batch."""
-    known = _known_propensity(model, source) if posterior else []
+def score_batches(model: PUModel, source: Source, others: Sequence[str] = (), *, posterior: bool = False) -> Scored:
+    """Scores of all rows, in order, one batch in memory at a time."""
+    known = known_propensity(model, source) if posterior else []
     for features, frame in feature_batches(source, model.vectorizer, [*others, *known]):
         p, unlabeled = model.probabilities(features), None
         if posterior:
@@ -35,7 +36,7 @@ def score_batches(
         yield frame[list(others)], p, unlabeled
 
 
-def _known_propensity(model: PUModel, source: Source) -> list[str]:
+def known_propensity(model: PUModel, source: Source) -> list[str]:
     """The column of known propensities, if the model has none of its own."""
     name = model.facts.get("propensity")
     if name is None or model.propensity_model is not None:
@@ -63,11 +64,12 @@ def predict_source(
     posterior: bool = False,
     budget: int | None = None,
     progress: Callable[[int], Any] = lambda rows: None,
+    score: Callable[..., Scored] = score_batches,
 ) -> dict[str, Any]:
     """Write id (or row number), score and decision of every row to `output`; what was done as a dict.
 
     With `budget` the K best rows are called positive, of equal ones the first: scores are then kept, eight bytes a row,
-    until all are known.
+    until all are known. `score` is `score_batches`, or what does the same elsewhere.
     """
     if budget is not None and budget < 1:
         raise InvalidInput(f"a budget is a number of rows, at least 1; got {budget}.")
@@ -81,19 +83,24 @@ def predict_source(
     unknown = warn_unknown(source, model.vectorizer, special)
     with open_writer(output) as writer:
         if budget is None:
-            rows, flagged = _stream(model, source, writer, kept, posterior, progress)
+            rows, flagged = _stream(partial(score, model, source), model.threshold, writer, kept, posterior, progress)
             threshold = model.threshold
         else:
-            rows, flagged, threshold = _best(model, source, writer, kept, posterior, budget, progress)
+            rows, flagged, threshold = _best(partial(score, model, source), writer, kept, posterior, budget, progress)
     return {"rows": rows, "positive": flagged, "threshold": threshold, "output": str(output), "unknown": unknown}
 
 
 def _stream(
-    model: PUModel, source: Source, writer: Any, kept: list[str], posterior: bool, progress: Callable[[int], Any]
+    score: Callable[..., Scored],
+    threshold: float,
+    writer: Any,
+    kept: list[str],
+    posterior: bool,
+    progress: Callable[[int], Any],
 ) -> tuple[int, int]:
     rows = flagged = 0
-    for frame, p, unlabeled in score_batches(model, source, kept, posterior=posterior):
-        decision = p >= model.threshold
+    for frame, p, unlabeled in score(kept, posterior=posterior):
+        decision = p >= threshold
         writer.write(_frame(frame, kept, rows, p, decision, unlabeled))
         rows, flagged = rows + len(p), flagged + int(decision.sum())
         progress(rows)
@@ -101,8 +108,7 @@ def _stream(
 
 
 def _best(
-    model: PUModel,
-    source: Source,
+    score: Callable[..., Scored],
     writer: Any,
     kept: list[str],
     posterior: bool,
@@ -110,7 +116,7 @@ def _best(
     progress: Callable[[int], Any],
 ) -> tuple[int, int, float]:
     parts, done = [], 0
-    for _, p, _ in score_batches(model, source):
+    for _, p, _ in score():
         parts.append(p)
         done += len(p)
         progress(done // 2)
@@ -119,7 +125,7 @@ def _best(
     decision = np.zeros(len(scores), dtype=bool)
     decision[order] = True
     start = 0
-    for frame, p, unlabeled in score_batches(model, source, kept, posterior=posterior):
+    for frame, p, unlabeled in score(kept, posterior=posterior):
         writer.write(_frame(frame, kept, start, p, decision[start : start + len(p)], unlabeled))
         start += len(p)
         progress((done + start) // 2)

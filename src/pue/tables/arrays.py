@@ -8,7 +8,8 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,6 +67,11 @@ class Arrays:
         for start in range(0, self.n_rows, size):
             yield self._rows(names, slice(start, start + size))
 
+    def between(self, start: int, stop: int) -> Arrays:
+        """The rows from `start` to before `stop`."""
+        beside = {name: values[start:stop] for name, values in self.beside.items()}
+        return replace(self, shape=(stop - start, *self.shape[1:]), beside=beside, load=lambda: self.load()[start:stop])
+
     def images(self, start: int, stop: int) -> NDArray[np.uint8]:
         """Some images, channels first."""
         pixels = self.load()[start:stop]
@@ -100,11 +106,11 @@ def _series(name: str, values: NDArray[Any]) -> pd.Series:
 
 
 def open_npy(path: Path) -> Arrays:
-    """One array, left on the disk and mapped into memory."""
+    """One array, left on the disk and mapped into memory, in every process that needs it by itself."""
     with _array(path, "a .npy array"):
         array = npy.open_memmap(path, mode="r")
     _require_rows(path, "the array", array.shape, array.dtype)
-    return Arrays(path, array.shape, {}, lambda: array)
+    return Arrays(path, array.shape, {}, partial(npy.open_memmap, path, mode="r"))
 
 
 def open_npz(path: Path) -> Arrays:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,26 +15,30 @@ from pyarrow import parquet
 from pue.errors import InvalidInput
 from pue.tables.frames import plain_type, stored_columns
 from pue.tables.problems import reading, require_bytes
-from pue.tables.table import Piece, Table
+from pue.tables.table import Piece, Scan, Table
+
+END = sys.maxsize
+"""A row after the last."""
 
 
 def open_parquet(path: Path, parts: Sequence[Path] = ()) -> Table:
     """The table in a Parquet file, or in several that agree in their columns, one after the other."""
     files = list(parts) or [path]
-    schemas, n_rows, stored, pieces = [], 0, [], []
+    schemas, stored, sizes = [], [], []
     for file in files:
         require_bytes(file)
         with reading(file, "a Parquet file"), parquet.ParquetFile(file) as opened:
             schemas.append(stored_columns(file, opened.schema_arrow))
-            n_rows += opened.metadata.num_rows
-            stored.append(Stored.now(file))
-            for number in range(opened.num_row_groups):
-                group = opened.metadata.row_group(number)
-                scan = partial(_scan_parquet, [stored[-1]], groups=[number])
-                pieces.append(Piece(group.num_rows, group.total_byte_size, scan))
+            groups = [opened.metadata.row_group(number) for number in range(opened.num_row_groups)]
+            stored.append(Stored.now(file, tuple(group.num_rows for group in groups)))
+            sizes += [(group.num_rows, group.total_byte_size) for group in groups]
     for file, schema in zip(files, schemas, strict=True):
         _require_same(files[0], schemas[0], file, schema)
-    return Table(path, schemas[0], n_rows, partial(_scan_parquet, stored), tuple(pieces))
+    part, ends = partial(_rows_of_parquet, stored), accumulate(rows for rows, _ in sizes)
+    pieces = tuple(
+        Piece(rows, n_bytes, part(end - rows, end)) for (rows, n_bytes), end in zip(sizes, ends, strict=True)
+    )
+    return Table(path, schemas[0], sum(rows for rows, _ in sizes), part(0, END), part, pieces)
 
 
 @dataclass(frozen=True)
@@ -40,33 +46,65 @@ class Stored:
     """A file as it was when it was opened: a table that changes while it is read many times is no table."""
 
     path: Path
+    groups: tuple[int, ...]
+    """Rows of each row group."""
     n_bytes: int
     changed: int
     """In nanoseconds."""
 
     @classmethod
-    def now(cls, path: Path) -> Stored:
+    def now(cls, path: Path, groups: tuple[int, ...]) -> Stored:
         found = path.stat()
-        return cls(path, found.st_size, found.st_mtime_ns)
+        return cls(path, groups, found.st_size, found.st_mtime_ns)
 
     def require_same(self) -> None:
-        if not self.path.exists() or Stored.now(self.path) != self:
+        if not self.path.exists() or Stored.now(self.path, self.groups) != self:
             raise InvalidInput(f"{self.path} changed while it was read. Start again when nobody writes to it.")
 
 
-def _scan_parquet(
-    files: list[Stored], names: list[str], size: int, groups: list[int] | None = None
-) -> Iterator[pa.RecordBatch]:
+def _rows_of_parquet(files: list[Stored], start: int, stop: int) -> Scan:
+    return partial(_scan_parquet, files, start, stop)
+
+
+def _scan_parquet(files: list[Stored], start: int, stop: int, names: list[str], size: int) -> Iterator[pa.RecordBatch]:
+    """The rows from `start` to before `stop`; files and row groups without any of them are passed over."""
+    after = 0
     for file in files:
-        file.require_same()
-        try:
-            with reading(file.path, "a Parquet file"), parquet.ParquetFile(file.path) as opened:
-                for batch in opened.iter_batches(batch_size=size, columns=names, row_groups=groups):
-                    yield _sound(batch)
-        except InvalidInput:
-            file.require_same()  # a file that was overwritten looks damaged
-            raise
-        file.require_same()
+        wanted = {}
+        for number, rows in enumerate(file.groups):
+            before, after = after, after + rows
+            if before < stop and start < after:
+                wanted[number] = before
+        if wanted:
+            yield from _scan_groups(file, list(wanted), names, size, start, stop, before=min(wanted.values()))
+        if after >= stop:
+            return
+
+
+def _scan_groups(
+    file: Stored, groups: list[int], names: list[str], size: int, start: int, stop: int, before: int
+) -> Iterator[pa.RecordBatch]:
+    file.require_same()
+    try:
+        with reading(file.path, "a Parquet file"), parquet.ParquetFile(file.path) as opened:
+            batches = opened.iter_batches(batch_size=size, row_groups=groups, columns=names)
+            yield from map(_sound, _cut(batches, start, stop, before=before))
+    except InvalidInput:
+        file.require_same()  # a file that was overwritten looks damaged
+        raise
+    file.require_same()
+
+
+def _cut(batches: Iterable[pa.RecordBatch], start: int, stop: int, before: int = 0) -> Iterator[pa.RecordBatch]:
+    """The rows from `start` to before `stop` of batches that begin with row `before`."""
+    for batch in batches:
+        after = before + batch.num_rows
+        if before < stop and start < after:
+            first = max(0, start - before)
+            yield batch.slice(first, min(stop, after) - before - first)
+        before = after
+        if before >= stop:
+            return
 
 
 def _require_same(first: Path, expected: pa.Schema, file: Path, schema: pa.Schema) -> None:
@@ -86,17 +124,23 @@ def open_arrow(path: Path) -> Table:
         if source.read(6) == b"ARROW1":
             with pa.ipc.open_file(source) as reader:
                 n_rows = reader.count_rows()
-                return Table(path, stored_columns(path, reader.schema), n_rows, partial(_scan_file, path))
+                schema = stored_columns(path, reader.schema)
+                return Table(path, schema, n_rows, _rows_of_file(path, 0, END), partial(_rows_of_file, path))
         source.seek(0)
         with pa.ipc.open_stream(source) as stream:
             n_rows = None if any(batch.num_rows for batch in stream) else 0
             return Table(path, stored_columns(path, stream.schema), n_rows, partial(_scan_stream, path))
 
 
-def _scan_file(path: Path, names: list[str], size: int) -> Iterator[pa.RecordBatch]:
+def _rows_of_file(path: Path, start: int, stop: int) -> Scan:
+    return partial(_scan_file, path, start, stop)
+
+
+def _scan_file(path: Path, start: int, stop: int, names: list[str], size: int) -> Iterator[pa.RecordBatch]:
+    """The file is mapped into memory, so batches without wanted rows are not read."""
     with reading(path, "an Arrow file"), pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
-        for number in range(reader.num_record_batches):
-            yield _sound(reader.get_batch(number).select(names))
+        stored = (reader.get_batch(number).select(names) for number in range(reader.num_record_batches))
+        yield from map(_sound, _cut(stored, start, stop))
 
 
 def _scan_stream(path: Path, names: list[str], size: int) -> Iterator[pa.RecordBatch]:

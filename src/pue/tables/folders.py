@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -57,6 +57,10 @@ class ImageFolder:
         frame = self.read(columns)
         for start in range(0, self.n_rows, size):
             yield frame.iloc[start : start + size].reset_index(drop=True)
+
+    def between(self, start: int, stop: int) -> ImageFolder:
+        """The rows from `start` to before `stop`."""
+        return replace(self, table=self.table.iloc[start:stop].reset_index(drop=True), files=self.files[start:stop])
 
     def images(self, start: int, stop: int) -> NDArray[np.uint8]:
         """Some images, channels first, decoded by several threads."""

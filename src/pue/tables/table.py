@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
 import pandas as pd
 import pyarrow as pa
 
+from pue.errors import InvalidInput
 from pue.tables.frames import plain_batch, plain_schema, regroup, to_frame
 from pue.tables.problems import empty, require_columns
 
@@ -38,6 +39,8 @@ class Table:
     n_rows: int | None
     """None where only reading tells."""
     scan: Scan = field(repr=False)
+    part: Callable[[int, int], Scan] | None = field(default=None, repr=False)
+    """A scan of the rows from the first number to before the second; None where they are found only by reading all."""
     pieces: tuple[Piece, ...] = ()
     """In order, all rows together; a format that must be read from the start is one piece."""
 
@@ -65,6 +68,14 @@ class Table:
         schema, batches = self._plain(columns, size, piece)
         for group in regroup(batches, size):
             yield to_frame(group, schema)
+
+    def between(self, start: int, stop: int) -> Table:
+        """The rows from `start` to before `stop` as a table of their own; those before them are not read."""
+        if self.part is None:
+            raise InvalidInput(
+                f"rows of {self.path} have no place that is known before all are read. Write the table as Parquet."
+            )
+        return replace(self, n_rows=stop - start, scan=self.part(start, stop), part=None, pieces=())
 
     def _plain(
         self, columns: Sequence[str] | None, size: int, piece: Piece | None = None
