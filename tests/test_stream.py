@@ -322,7 +322,21 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def test_fit_streams_what_does_not_fit_and_finds_the_same(run: Run, path: Path, tmp_path: Path) -> None:
-    common = ("fit", path, "--label", "s", "--truth", "y", "--id", "row", "--ignore", "e", "--prior", "0.4", "--json")
+    common = (
+        "fit",
+        path,
+        "--label",
+        "s",
+        "--truth",
+        "y",
+        "--id",
+        "row",
+        "--propensity",
+        "column:e",
+        "--prior",
+        "0.4",
+        "--json",
+    )
     whole = run(*common, "-o", tmp_path / "whole")
     small = run(*common, "-o", tmp_path / "streamed", "--memory", "200KB")
     assert whole.exit_code == small.exit_code == 0, small.output

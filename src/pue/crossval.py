@@ -13,6 +13,7 @@ from pue.data import PUData, labeled_share, select
 from pue.errors import InvalidInput
 from pue.folds import content_folds, most_folds
 from pue.randomness import derive
+from pue.training.processes import spread
 
 
 def out_of_fold(
@@ -29,7 +30,8 @@ def out_of_fold(
     """The score of every row from a copy of `classifier` fitted without its fold; equal rows share a fold.
 
     `propensity` is ê of the labeled rows, in order, each already from models that have not seen the row. `scored` folds
-    only are left out in turn (None: all), which is enough for large data; rows of the others get NaN.
+    only are left out in turn (None: all), which is enough for large data; rows of the others get NaN. In a process
+    group folds are shared out; where there are fewer of them than processes, each is trained by all.
     """
     possible = most_folds(data.x, data.labels)
     if possible < 2:
@@ -43,10 +45,13 @@ def out_of_fold(
         e[data.labeled] = propensity
     scores = torch.full((data.n_rows,), torch.nan, dtype=torch.float64)
     chosen = range(folds if scored is None else min(scored, folds))
-    found = Parallel(n_jobs=jobs)(
-        delayed(_scores)(classifier, data, fold == k, prior, None if propensity is None else e, derive(seed, k))
-        for k in chosen
-    )
+
+    def given(k: int) -> tuple[Any, ...]:
+        return classifier, data, fold == k, prior, None if propensity is None else e, derive(seed, k)
+
+    found = spread(chosen, lambda k: _scores(*given(k)))
+    if found is None:
+        found = Parallel(n_jobs=jobs)(delayed(_scores)(*given(k)) for k in chosen)
     for k, values in zip(chosen, found, strict=True):
         scores[fold == k] = values
     return scores

@@ -6,6 +6,7 @@ Commands import what they need when they run, so that `--help` and completion ne
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -60,6 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(None if arguments is None else list(arguments), prog_name="pue")
     except (PueError, OSError) as error:
+        if os.environ.get("RANK", "0") != "0":  # under torchrun all processes end in it, and one says so
+            sys.exit(2)
         Console(stderr=True).print(f"pue: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,10 @@ written before it is complete.
   pue fit claims.parquet --label fraud --method boosting --target-precision 0.9 -o model
 
   pue fit events/ --label fraud --memory 1GB -o model
+
+  torchrun --nproc-per-node 4 -m pue fit events/ --label fraud -o model
+
+  pue fit events/ --label fraud -o model --engine ray --address head:6379 --workers 8
 
   pue fit scans/ --labels scans.csv --label positive --image-size 64 -o model
 """
@@ -52,6 +57,9 @@ def fit(
         str | None,
         typer.Option(help="What the rows may take, such as 4GB; more rows are streamed.", show_default="half of it"),
     ] = None,
+    engine: shared.Engine = "local",
+    address: shared.Address = None,
+    workers: shared.Workers = None,
     labels: shared.Labels = None,
     image_size: shared.ImageSize = None,
     seed: shared.Seed = 0,
@@ -59,12 +67,16 @@ def fit(
     as_json: shared.Json = False,
     quiet: shared.Quiet = False,
 ) -> None:
-    voice = Voice(as_json=as_json, quiet=quiet)
+    first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun starts, one speaks and writes
+    voice = Voice(as_json=as_json and first, quiet=quiet or not first)
     shared.require_new_model(output, force)
     from pue.cli.tables import metrics_table, model_lines
+    from pue.engines import open_engine
     from pue.memory import parse_bytes
     from pue.model.files import fit_source
     from pue.model.fit import Recipe
+    from pue.model.group import Job, fit_on
+    from pue.training.processes import process_group
 
     allowed = None if memory is None else parse_bytes(memory)
     columns, estimator = shared.columns_of(label, row_id, ignore, truth, propensity)
@@ -82,8 +94,16 @@ def fit(
         progress=voice.progress,
     )
     source = shared.open_data(data, labels, image_size)
-    with voice.notes():
-        model = fit_source(source, columns, recipe, memory=allowed, say=voice.say)
+    with voice.notes(), open_engine(engine, address, workers) as cluster, process_group():
+        if cluster is None:
+            model = fit_source(source, columns, recipe, memory=allowed, say=voice.say)
+        else:
+            voice.say(f"training by {cluster.workers} workers of Ray")
+            output.absolute().parent.mkdir(parents=True, exist_ok=True)
+            job = Job(data, columns, recipe, allowed, labels, image_size)
+            model = fit_on(cluster, job, output.absolute().parent)
+        if not first:
+            return
         voice.say(f"writing {output}")
         model.save(output)
     voice.show(*model_lines(model), metrics_table(model.summary["metrics"], model.summary.get("scar_metrics")))

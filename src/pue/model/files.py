@@ -24,6 +24,7 @@ from pue.persistence import load
 from pue.tables.labels import meanings
 from pue.tables.sources import Source
 from pue.tables.table import Table
+from pue.training.processes import on_first, place
 
 TOP = 20
 WIDEST = 60
@@ -44,7 +45,8 @@ def open_rows(
 ) -> Rows | StreamedRows:
     """All rows, in memory if they fit."""
     say(f"reading {source.path}")
-    memory = available_memory() // 2 if memory is None else memory
+    if memory is None:  # the first process decides, or they might decide differently
+        memory = on_first(available_memory) // 2 // place()[1]
     survey = survey_rows(source, columns, seed=recipe.seed, most=memory // IN_MEMORY_ROW)
     needed = bytes_in_memory(survey)
     if needed <= memory or not isinstance(source, Table):
@@ -59,9 +61,10 @@ def fit_rows(
 ) -> PUModel:
     """The same of rows that were read already."""
     source.read(_shown(source, columns), rows=1)  # a column that cannot be shown is refused before the work
-    model = fit_model(rows, recipe, facts=facts_of(source, columns), say=say)
+    model = fit_model(rows, recipe, facts=on_first(lambda: facts_of(source, columns)), say=say)
     say("finding the best unlabeled rows")
-    return replace(model, summary={**model.summary, "top_rows": _top_rows(model, source, columns)})
+    top = on_first(lambda: _top_rows(model, source, columns))
+    return replace(model, summary={**model.summary, "top_rows": top})
 
 
 def load_model(path: Path) -> PUModel:

@@ -19,6 +19,7 @@ from pue.crossval import out_of_fold
 from pue.data import PUData, Scenario, labeled_share
 from pue.diagnostics import Diagnosis, diagnose
 from pue.errors import InvalidInput, PueWarning, UnknownName
+from pue.estimators import PUClassifier
 from pue.metrics.estimates import pu_row_weights
 from pue.model.classifiers import choices, make_classifier
 from pue.model.model import HeldOut, PUModel, check_rule, choose_threshold
@@ -30,6 +31,7 @@ from pue.probabilities import CALIBRATIONS, calibrate
 from pue.propensity import PROPENSITIES, PropensityModel, PropensityReport, examine, find_propensity, process
 from pue.randomness import derive
 from pue.threads import one_thread
+from pue.training.processes import on_first
 from pue.weights import RowWeights
 
 SAMPLE = 100_000
@@ -124,7 +126,7 @@ def fit_model(
     started = time.perf_counter()
     with threads(rows), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PueWarning)
-        basis = prepare(rows, recipe, say)
+        basis = on_first(lambda: prepare(rows, recipe, say))
         say("training")
         if isinstance(rows, Rows):
             classifier, scored = _train(rows, recipe, basis, say)
@@ -164,7 +166,11 @@ def fit_model(
 def _train(rows: Rows, recipe: Recipe, basis: Basis, say: Say) -> tuple[Any, Scored]:
     """A classifier of all rows, and scores by others like it that have not seen what they score."""
     data = rows.data
-    classifier = classifier_of(recipe, basis).fit(data.x, data.labels, propensity=basis.e)
+    classifier = classifier_of(recipe, basis)
+    if isinstance(classifier, PUClassifier):
+        classifier.fit(data.x, data.labels, propensity=basis.e)
+    else:  # its model knows nothing of process groups
+        classifier = on_first(lambda: classifier.fit(data.x, data.labels, propensity=basis.e))
     say("scoring rows with models that have not seen them")
     return classifier, score_held_out(classifier, data, basis, basis.e, recipe)
 

@@ -5,20 +5,32 @@ to those of the batch (`total`), so nnPU's switch and Dist-PU's |mean − π| se
 parts add up to the gradient of the batch (`add_gradients`). k processes therefore take the steps of one, but for
 rounding. Batch norm is the exception: it looks at the rows a process has, unless it is synchronised (on GPUs).
 
-The group is whatever `torch.distributed` was initialised with, by `torchrun` or by the caller.
+The group is whatever `torch.distributed` was initialised with: by `process_group` under `torchrun`, by Ray, or by the
+caller. Work that is no training is done by one of them (`on_first`) or shared out (`spread`); both look to the code
+they call as if there were no group (`alone`).
 """
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from datetime import timedelta
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, distributed, nn
 
 from pue.errors import PueWarning
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+PATIENCE = timedelta(hours=2)
+"""How long processes wait for one that works alone before they give up."""
+_ALONE: ContextVar[bool] = ContextVar("_ALONE", default=False)
 
 
 @dataclass(frozen=True)
@@ -57,10 +69,70 @@ class Part:
 
 
 def place() -> tuple[int, int]:
-    """The rank of this process and how many there are; (0, 1) where there is no group."""
-    if not (distributed.is_available() and distributed.is_initialized()):
+    """The rank of this process and how many there are; (0, 1) where there is no group, or it is left aside."""
+    if _ALONE.get() or not (distributed.is_available() and distributed.is_initialized()):
         return 0, 1
     return distributed.get_rank(), distributed.get_world_size()
+
+
+@contextmanager
+def process_group() -> Iterator[None]:
+    """The group that `torchrun` started this process for, if it did; it ends with the context."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1 or distributed.is_initialized():
+        yield
+        return
+    distributed.init_process_group("gloo", timeout=PATIENCE)
+    try:
+        yield
+    finally:
+        distributed.destroy_process_group()
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """What happens inside is this process's own affair."""
+    token = _ALONE.set(True)
+    try:
+        yield
+    finally:
+        _ALONE.reset(token)
+
+
+def on_first(make: Callable[[], Found]) -> Found:
+    """What the first process makes, for all of them; so is an error it ends in."""
+    rank, size = place()
+    if size == 1:
+        return make()
+    box: list[tuple[Found | None, Exception | None]] = [(None, None)]
+    if rank == 0:
+        box = [_attempt(make)]
+    distributed.broadcast_object_list(box, 0)
+    return _outcome(*box[0])
+
+
+def spread(items: Sequence[Item], work: Callable[[Item], Found]) -> list[Found] | None:
+    """The work on every item, each done by one process; None where there are fewer items than processes."""
+    rank, size = place()
+    if size == 1 or len(items) < size:
+        return None
+    own = [_attempt(lambda item=item: work(item)) for item in items[rank::size]]  # type: ignore[misc]
+    parts: list[list[tuple[Found | None, Exception | None]]] = [[] for _ in range(size)]
+    distributed.all_gather_object(parts, own)
+    return [_outcome(*parts[number % size][number // size]) for number in range(len(items))]
+
+
+def _attempt(make: Callable[[], Found]) -> tuple[Found | None, Exception | None]:
+    try:
+        with alone():
+            return make(), None
+    except Exception as error:
+        return None, error
+
+
+def _outcome(found: Found | None, error: Exception | None) -> Found:
+    if error is not None:
+        raise error
+    return found  # type: ignore[return-value]
 
 
 class _Total(torch.autograd.Function):

@@ -1,0 +1,97 @@
+"""`fit_source` by the workers of a Ray cluster: one process group, the same code, the model brought back.
+
+A worker that dies takes the group down; Ray starts it again, up to `RETRIES` times, and since randomness is a function
+of the seed it ends with the same model. Rows must lie where every worker finds them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pue import errors
+from pue.engines import Cluster
+from pue.engines.tasks import RETRIES
+from pue.errors import EngineError, PueError
+from pue.model.columns import Columns
+from pue.model.files import fit_source, load_model
+from pue.model.fit import Recipe
+from pue.model.model import PUModel
+from pue.tables.sources import open_source
+from pue.threads import one_thread
+from pue.training.processes import place
+
+MODEL = "model"
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything about a fit, with the rows by name."""
+
+    data: Path
+    columns: Columns
+    recipe: Recipe
+    memory: int | None = None
+    labels: Path | None = None
+    image_size: int | None = None
+
+
+def fit_on(cluster: Cluster, job: Job, scratch: Path) -> PUModel:
+    """The model of a job; `scratch` is a folder that workers and this process share, for the model to travel."""
+    train, torch_train = (importlib.import_module(name) for name in ("ray.train", "ray.train.torch"))
+    logging.getLogger("ray.train").setLevel(logging.CRITICAL)
+    processors = int(cluster.ray.cluster_resources().get("CPU", 0))
+    if cluster.workers > processors:
+        raise EngineError(f"{cluster.workers} workers need as many CPUs, but the cluster has {processors}.")
+    job = replace(
+        job,
+        data=job.data.absolute(),
+        labels=None if job.labels is None else job.labels.absolute(),
+        recipe=replace(job.recipe, progress=False, jobs=1),
+    )
+    folder = Path(tempfile.mkdtemp(prefix=".pue-fit-", dir=scratch.absolute()))
+    try:
+        trainer = torch_train.TorchTrainer(
+            _work,
+            train_loop_config={"job": job},
+            torch_config=torch_train.TorchConfig(backend="gloo"),
+            scaling_config=train.ScalingConfig(num_workers=cluster.workers, resources_per_worker={"CPU": 1}),
+            run_config=train.RunConfig(
+                name="fit", storage_path=str(folder), failure_config=train.FailureConfig(max_failures=RETRIES)
+            ),
+        )
+        try:
+            result = trainer.fit()
+        except (cluster.ray.exceptions.RayError, RuntimeError) as error:
+            raise EngineError(f"the workers of Ray could not train: {error}") from error
+        if "error" in result.metrics:
+            raise getattr(errors, result.metrics["error"])(result.metrics["message"])
+        with result.checkpoint.as_directory() as found:
+            return load_model(Path(found) / MODEL)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _work(config: dict[str, Any]) -> None:
+    """What every worker does, inside a group that Ray has made; the first one hands the model over."""
+    train = importlib.import_module("ray.train")
+    job: Job = config["job"]
+    try:
+        with one_thread():
+            source = open_source(job.data, labels=job.labels, image_size=job.image_size)
+            model = fit_source(source, job.columns, job.recipe, memory=job.memory)
+    except PueError as error:  # all workers end in the same one: to begin again would not help
+        kind = type(error).__name__ if hasattr(errors, type(error).__name__) else "InvalidInput"
+        train.report({"error": "InvalidInput" if kind == "UnknownName" else kind, "message": str(error)})
+        return
+    if place()[0] != 0:
+        train.report({})
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder) / MODEL)
+        train.report({}, checkpoint=train.Checkpoint.from_directory(folder))
