@@ -29,7 +29,9 @@ from pue.model.summary import summarize
 from pue.priors import PRIORS, PriorEstimate, estimate_prior
 from pue.probabilities import CALIBRATIONS, calibrate
 from pue.propensity import PROPENSITIES, PropensityModel, PropensityReport, examine, find_propensity, process
+from pue.propensity.smooth import from_others
 from pue.randomness import derive
+from pue.reduction import fit_reduction
 from pue.threads import one_thread
 from pue.training.processes import on_first
 from pue.weights import RowWeights
@@ -92,6 +94,8 @@ class Basis:
     prior: PriorEstimate
     e: Tensor | None
     """Propensities of all labeled rows, in order; None: unbiased."""
+    judging: Tensor | None
+    """Those that models are judged with."""
     propensity_model: PropensityModel | None
     report: PropensityReport | None
     diagnosis: Diagnosis
@@ -182,7 +186,7 @@ def _train_streamed(rows: StreamedRows, recipe: Recipe, basis: Basis, say: Say) 
         prior=max(basis.prior.value, labeled_share(rows.data.labels, rows.data.sample_weight))
     )
     classifier.fit_stream(rows, propensity=None if e is None else e[: rows.n_training])
-    e = None if e is None else e[rows.n_training :]
+    e = None if basis.judging is None else basis.judging[rows.n_training :]
     say("scoring rows that were held out")
     scores = torch.from_numpy(classifier.decision_function(held_out.x)).double()
     mass = held_out.sample_weight
@@ -221,7 +225,15 @@ def _prepare(rows: Rows | StreamedRows, recipe: Recipe, say: Say) -> Basis:
         sample.x, sample.labels, prior=prior, scenario=recipe.scenario, names=names, seed=seed,
         propensity=None if model is None else _Fitted(model),
     )  # fmt: skip
-    return Basis(prior, e, model, report, diagnosis)
+    return Basis(prior, e, _judging(rows, e, seed) if model is not None else e, model, report, diagnosis)
+
+
+def _judging(rows: Rows | StreamedRows, e: Tensor | None, seed: int) -> Tensor | None:
+    """Estimates of images come from the rows around; those of tables are kept from being low as they are."""
+    if e is None or rows.vectorizer is not None:
+        return e
+    images = rows.labeled_features(torch.arange(len(e)))
+    return from_others(e, fit_reduction(images, seed=seed)(images))
 
 
 def classifier_of(recipe: Recipe, basis: Basis) -> Any:
@@ -239,7 +251,7 @@ def classifier_of(recipe: Recipe, basis: Basis) -> Any:
 
 def score_held_out(classifier: Any, data: PUData, basis: Basis, own: Tensor | None, recipe: Recipe) -> Scored:
     """Out-of-fold scores of all rows, or of a fifth of a large table. A copy is trained with the propensities `own`
-    and judged by those of the basis."""
+    and judged by `basis.judging`."""
     large = data.n_rows > WHOLE
     scores = out_of_fold(
         classifier,
@@ -253,7 +265,7 @@ def score_held_out(classifier: Any, data: PUData, basis: Basis, own: Tensor | No
     )
     kept = ~torch.isnan(scores)
     labels = data.labels[kept]
-    e = None if basis.e is None else basis.e[kept[data.labeled]]
+    e = None if basis.judging is None else basis.judging[kept[data.labeled]]
     weights = pu_row_weights(labels, basis.prior.value, e, data.scenario)
     return Scored(scores[kept], labels, e, weights)
 

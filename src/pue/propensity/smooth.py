@@ -1,4 +1,4 @@
-"""Averaging log ê over the nearest labeled rows, over as many as the estimates themselves ask for."""
+"""Averaging ê over the nearest labeled rows: over as many as the estimates ask for, or over others alone."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from torch import Tensor
 
 SIZES = (0, 1, 2, 3, 5, 8, 12, 20, 40)
 BLOCK = 2**24
+OTHERS = 10
 
 
 def smooth_over_labeled(propensity: Tensor, z: Tensor, mass: Tensor | None = None) -> tuple[Tensor, int]:
@@ -38,6 +39,20 @@ def smooth_over_labeled(propensity: Tensor, z: Tensor, mass: Tensor | None = Non
     if best == 0:
         return propensity, 0
     return torch.exp((log_e + sums[:, best - 1]) / (best + 1)), best
+
+
+def from_others(propensity: Tensor, z: Tensor, k: int = OTHERS) -> Tensor:
+    """Mean of ê over the k nearest *other* labeled rows: the weights that judge a model.
+
+    A labeled row that looks unlike the others gets a low ê of its own and so a large weight; and it is on such rows that
+    a classifier errs. Judged by their own ê, classifiers look worse than they are. What its neighbors say about a row
+    does not know how odd the row itself is.
+
+    >>> from_others(torch.tensor([0.1, 0.3, 0.3, 0.02]), torch.tensor([[0.0], [1.0], [2.0], [9.0]]), k=2)
+    tensor([0.3000, 0.2000, 0.2000, 0.3000], dtype=torch.float64)
+    """
+    k = min(k, len(propensity) - 1)
+    return propensity.double()[_nearest(z, k)].mean(1) if k > 0 else propensity.double()
 
 
 def _nearest(z: Tensor, k: int) -> Tensor:
