@@ -44,9 +44,9 @@ def smooth_over_labeled(propensity: Tensor, z: Tensor, mass: Tensor | None = Non
 def from_others(propensity: Tensor, z: Tensor, k: int = OTHERS) -> Tensor:
     """Mean of ê over the k nearest *other* labeled rows: the weights that judge a model.
 
-    A labeled row that looks unlike the others gets a low ê of its own and so a large weight; and it is on such rows that
-    a classifier errs. Judged by their own ê, classifiers look worse than they are. What its neighbors say about a row
-    does not know how odd the row itself is.
+    A labeled row that looks unlike the others gets a low ê of its own and so a large weight; and it is on such rows
+    that a classifier errs. Judged by their own ê, classifiers look worse than they are. What its neighbors say about a
+    row does not know how odd the row itself is.
 
     >>> from_others(torch.tensor([0.1, 0.3, 0.3, 0.02]), torch.tensor([[0.0], [1.0], [2.0], [9.0]]), k=2)
     tensor([0.3000, 0.2000, 0.2000, 0.3000], dtype=torch.float64)
