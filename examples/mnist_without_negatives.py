@@ -116,9 +116,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--out", type=Path, default=Path("without_negatives.jsonl"))
-    parser.add_argument(
-        "--runs", type=Path, default=Path("runs"), help="where scores and propensities are kept"
-    )
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where scores and propensities are kept")
     arguments = parser.parse_args()
     lines = arguments.out.read_text().splitlines() if arguments.out.exists() else []
     records = [json.loads(line) for line in lines]
