@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
+import subprocess
+import sys
 import traceback
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,19 +14,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import Tensor, distributed
 
 from pue import PUClassifier
+from pue.cli import main
+from pue.crossval import out_of_fold
 from pue.data import PUData
 from pue.errors import InvalidInput, PueWarning
+from pue.model.files import load_model
 from pue.risks import Risk, dist_pu, nnpu, upu
 from pue.training import Augmentation, Batching, Checkpointing, Training, train
-from pue.training.processes import Part
+from pue.training.processes import Part, alone, on_first, place, spread
 from pue.weights import normalized_inverse_propensity
 
-SECONDS = 120
+SECONDS = 300
 
 
 def rows(n: int = 240, seed: int = 0) -> tuple[PUData, Tensor]:
@@ -189,26 +196,90 @@ def everything(rank: int, size: int, folder: Path) -> dict[str, list[float]]:
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[float]]:
-    return everything(0, 1, tmp_path_factory.mktemp("alone"))
+def one(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[float]]:
+    return everything(0, 1, tmp_path_factory.mktemp("one"))
 
 
 @pytest.mark.parametrize("size", [2, 4])
 def test_several_processes_end_with_the_parameters_of_one(
-    alone: dict[str, list[float]], size: int, tmp_path: Path
+    one: dict[str, list[float]], size: int, tmp_path: Path
 ) -> None:
     answers = together(everything, size, tmp_path)
     for answer in answers:
-        assert answer.keys() == alone.keys()
-        for name, parameters in alone.items():
+        assert answer.keys() == one.keys()
+        for name, parameters in one.items():
             if "naive" not in name:
                 np.testing.assert_allclose(answer[name], parameters, rtol=0, atol=1e-5, err_msg=name)
 
     # So the check can fail: correcting each part by itself and averaging is something else, except for a risk without
     # a correction, which is linear.
     def apart(name: str) -> float:
-        return float(np.abs(np.subtract(answers[0][f"risk naive {name}"], alone[f"risk {name}"])).max())
+        return float(np.abs(np.subtract(answers[0][f"risk naive {name}"], one[f"risk {name}"])).max())
 
     assert apart("upu") < 1e-8
     assert apart("nnpu") > 1e-3
     assert apart("distpu") > 1e-3
+
+
+# --------------------------------------------------------------------------------------- work that is no training
+
+
+def shared_out(rank: int, size: int, folder: Path) -> dict[str, list[float]]:
+    """Made by one for all, shared out, and errors that reach everybody."""
+    assert on_first(lambda: (rank, *place())) == (0, 0, 1)
+    done = spread([10, 20, 30, 40, 50], lambda item: [float(item), float(rank), float(place()[1])])
+    assert done == [[10.0 * (k + 1), k % size, 1.0] for k in range(5)]
+    assert spread([1], float) is None  # fewer items than processes: all work on each
+    with pytest.raises(InvalidInput, match="of the first process"):
+        on_first(lambda: _fail("of the first process"))
+    with pytest.raises(InvalidInput, match="of item 3"):
+        spread([1, 2, 3, 4], lambda item: _fail(f"of item {item}") if item == 3 else item)
+    data, e = rows()
+    common: dict[str, Any] = {"prior": 0.4, "random_state": 0, "backbone": "linear", "epochs": 2, "progress": False}
+    scores = out_of_fold(PUClassifier(**common), data, prior=0.4, propensity=e, folds=4)
+    return {"scores": scores.tolist()}
+
+
+def _fail(text: str) -> Any:
+    raise InvalidInput(text)
+
+
+def test_one_works_for_all_and_all_share_the_folds(tmp_path: Path) -> None:
+    answers = together(shared_out, 2, tmp_path)
+    data, e = rows()
+    common: dict[str, Any] = {"prior": 0.4, "random_state": 0, "backbone": "linear", "epochs": 2, "progress": False}
+    straight = out_of_fold(PUClassifier(**common), data, prior=0.4, propensity=e, folds=4).tolist()
+    assert [answer["scores"] for answer in answers] == [straight, straight]
+    with alone():
+        assert place() == (0, 1)
+    assert on_first(lambda: 3) == 3
+    assert spread([1, 2], float) is None
+
+
+# ------------------------------------------------------------------------------------------------- torchrun
+
+
+def torchrun(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "pue"]
+    return subprocess.run(
+        [*command, *map(str, arguments)], capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+
+
+def test_torchrun_fits_the_model_of_one_process(tmp_path: Path) -> None:
+    data, _ = rows()
+    frame = pd.DataFrame(data.x.numpy(), columns=["a", "b", "c"]).assign(s=data.labels.numpy())
+    path = tmp_path / "t.parquet"
+    frame.to_parquet(path, row_group_size=40)
+    given = ("fit", path, "--label", "s", "--prior", "0.4", "--propensity", "none", "--epochs", "10", "--json", "-o")
+    two = torchrun(*given, tmp_path / "two")
+    assert two.returncode == 0, two.stderr
+    assert json.loads(two.stdout)["data"]["n_rows"] == 240  # one process speaks
+    with pytest.raises(SystemExit, match="0"):
+        main([*map(str, given), str(tmp_path / "one")])
+    ours, theirs = (flat(load_model(tmp_path / name).classifier.network_) for name in ("one", "two"))
+    np.testing.assert_allclose(theirs, ours, rtol=0, atol=1e-5)
+    wrong = torchrun("fit", path, "--label", "nothing", "-o", tmp_path / "three")
+    assert wrong.returncode != 0
+    assert wrong.stderr.count("unknown column 'nothing'") == 1
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["one", "t.parquet", "two"]

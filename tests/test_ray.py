@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -26,6 +27,7 @@ from pue.engines.tasks import Tasks
 from pue.errors import EngineError, InvalidInput
 from pue.experiments import Outcome, Place, Spec, Store, Watch, comparable, execute, resolve
 from pue.experiments.execute import keep
+from pue.model.files import load_model
 from pue.model.scattered import score_on
 from pue.tables.sources import BATCH, open_source
 
@@ -72,7 +74,7 @@ def local(specs: list[Spec], tmp_path_factory: pytest.TempPathFactory) -> list[d
     return [comparable(outcome.record) for outcome in execute(specs, place, jobs=0) if outcome.record]
 
 
-def busy_workers() -> list[int]:
+def busy_workers(title: bytes = b"ray::attempt") -> list[int]:
     """Processes of our own Ray that are at a run: the raylet is our child, and they are its children."""
     parents, titles = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
@@ -81,7 +83,7 @@ def busy_workers() -> list[int]:
             titles[int(folder.name)] = (folder / "cmdline").read_bytes()
         except OSError:
             continue  # it has ended
-    ours = [pid for pid, title in titles.items() if title.startswith(b"ray::attempt")]
+    ours = [pid for pid, found in titles.items() if found.startswith(title)]
     return [pid for pid in ours if parents.get(parents[pid]) == os.getpid()]
 
 
@@ -356,3 +358,63 @@ def test_a_ray_that_is_connected_is_used_and_left_as_it_is(shared: Cluster) -> N
     assert shared.ray.is_initialized()
     with pytest.raises(InvalidInput, match="workers must be at least 1"), ray_cluster(workers=0):
         pass
+
+
+# ------------------------------------------------------------------------------------------------- fit
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(0)
+    y = rng.random(600) < 0.4
+    frame = pd.DataFrame(rng.normal(size=(600, 2)) + 2 * y[:, None], columns=["a", "b"])
+    frame["s"] = (y & (rng.random(600) < 0.5)).astype(int)
+    path = tmp_path_factory.mktemp("fit") / "t.parquet"
+    parquet.write_table(pa.Table.from_pandas(frame, preserve_index=False), path, row_group_size=100)
+    return path
+
+
+FIT = ("--label", "s", "--prior", "0.4", "--propensity", "none", "--epochs", "12", "--quiet")
+
+
+def parameters(model: Path) -> np.ndarray:
+    network = load_model(model).classifier.network_
+    return np.concatenate([parameter.detach().numpy().ravel() for parameter in network.parameters()])
+
+
+def test_workers_fit_the_model_of_one_process_even_if_one_is_killed(
+    shared: Cluster, run: Run, small: Path, tmp_path: Path
+) -> None:
+    assert run("fit", small, *FIT, "-o", tmp_path / "here")[0] == 0
+    killed: list[int] = []
+
+    def kill_one() -> None:
+        deadline = time.monotonic() + 90
+        while not killed and time.monotonic() < deadline:
+            for pid in busy_workers(b"ray::RayTrainWorker")[:1]:
+                time.sleep(0.5)
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+            time.sleep(0.02)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    code, _, err = run("fit", small, *FIT, "-o", tmp_path / "there", "--engine", "ray", "--workers", 2)
+    killer.join()
+    assert code == 0, err
+    assert len(killed) == 1
+    np.testing.assert_allclose(parameters(tmp_path / "there"), parameters(tmp_path / "here"), rtol=0, atol=1e-5)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["here", "there"]
+
+
+def test_an_error_of_all_workers_is_said_once_and_leaves_nothing(
+    shared: Cluster, run: Run, small: Path, tmp_path: Path
+) -> None:
+    options = ("-o", tmp_path / "model", "--engine", "ray", "--workers", 2)
+    code, _, err = run("fit", small, *FIT, *options, "--method", "boosting", "--memory", "10KB")
+    assert code == 2
+    assert "needs all of them in memory" in " ".join(err.split())
+    code, _, err = run("fit", small, *FIT, *options[:-1], 3)
+    assert code == 2
+    assert "3 workers need as many CPUs, but the cluster has 2" in " ".join(err.split())
+    assert list(tmp_path.iterdir()) == []

@@ -7,6 +7,7 @@ of the seed it ends with the same model. Rows must lie where every worker finds 
 from __future__ import annotations
 
 import importlib
+import json
 import logging
 import shutil
 import tempfile
@@ -17,7 +18,7 @@ from typing import Any
 from pue import errors
 from pue.engines import Cluster
 from pue.engines.tasks import RETRIES
-from pue.errors import EngineError, PueError
+from pue.errors import EngineError, InvalidInput, PueError
 from pue.model.columns import Columns
 from pue.model.files import fit_source, load_model
 from pue.model.fit import Recipe
@@ -26,7 +27,7 @@ from pue.tables.sources import open_source
 from pue.threads import one_thread
 from pue.training.processes import place
 
-MODEL = "model"
+MODEL, ERROR = "model", "error.json"
 
 
 @dataclass(frozen=True)
@@ -69,29 +70,29 @@ def fit_on(cluster: Cluster, job: Job, scratch: Path) -> PUModel:
             result = trainer.fit()
         except (cluster.ray.exceptions.RayError, RuntimeError) as error:
             raise EngineError(f"the workers of Ray could not train: {error}") from error
-        if "error" in result.metrics:
-            raise getattr(errors, result.metrics["error"])(result.metrics["message"])
         with result.checkpoint.as_directory() as found:
+            if (refused := Path(found) / ERROR).exists():
+                kind, message = json.loads(refused.read_text())
+                raise getattr(errors, kind)(message)
             return load_model(Path(found) / MODEL)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _work(config: dict[str, Any]) -> None:
-    """What every worker does, inside a group that Ray has made; the first one hands the model over."""
+    """What every worker does, inside a group that Ray has made; the first one hands the model over.
+
+    An error that all workers end in is handed over instead: to begin again would not help.
+    """
     train = importlib.import_module("ray.train")
     job: Job = config["job"]
-    try:
-        with one_thread():
-            source = open_source(job.data, labels=job.labels, image_size=job.image_size)
-            model = fit_source(source, job.columns, job.recipe, memory=job.memory)
-    except PueError as error:  # all workers end in the same one: to begin again would not help
-        kind = type(error).__name__ if hasattr(errors, type(error).__name__) else "InvalidInput"
-        train.report({"error": "InvalidInput" if kind == "UnknownName" else kind, "message": str(error)})
-        return
-    if place()[0] != 0:
-        train.report({})
-        return
     with tempfile.TemporaryDirectory() as folder:
-        model.save(Path(folder) / MODEL)
-        train.report({}, checkpoint=train.Checkpoint.from_directory(folder))
+        try:
+            with one_thread():
+                source = open_source(job.data, labels=job.labels, image_size=job.image_size)
+                fit_source(source, job.columns, job.recipe, memory=job.memory).save(Path(folder) / MODEL)
+        except PueError as error:
+            kind = InvalidInput if isinstance(error, InvalidInput) else type(error)  # a subclass may ask for more
+            (Path(folder) / ERROR).write_text(json.dumps([kind.__name__, str(error)]))
+        first = place()[0] == 0
+        train.report({}, checkpoint=train.Checkpoint.from_directory(folder) if first else None)
