@@ -230,7 +230,7 @@ def _prepare(rows: Rows | StreamedRows, recipe: Recipe, say: Say) -> Basis:
 
 def _judging(rows: Rows | StreamedRows, e: Tensor | None, seed: int) -> Tensor | None:
     """Estimates of images come from the rows around; those of tables are kept from being low as they are."""
-    if e is None or rows.vectorizer is not None:
+    if e is None or rows.data.x.ndim == 2:
         return e
     images = rows.labeled_features(torch.arange(len(e)))
     return from_others(e, fit_reduction(images, seed=seed)(images))

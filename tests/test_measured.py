@@ -1,0 +1,47 @@
+"""Numbers on a page are those of the records beside it."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def records(name: str) -> list[dict]:
+    return [json.loads(line) for line in (DOCS / "results" / f"{name}.jsonl").read_text().splitlines()]
+
+
+def test_the_page_on_tables_shows_its_records() -> None:
+    by_table: dict[str, list[dict]] = defaultdict(list)
+    for record in records("tables_study"):
+        by_table[record["table"]].append(record["found"])
+    page = (DOCS / "tables.md").read_text().split("\n")
+    shown = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in page if line.startswith("| ")][1:]
+    assert {len(runs) for runs in by_table.values()} == {10}
+    wanted = []
+    for table, runs in by_table.items():
+        for place, method in enumerate(name for name in runs[0] if name != "prior"):
+            values = 100 * np.array([run[method] for run in runs])
+            cells = [f"{m:.1f} ± {s:.1f}" for m, s in zip(values.mean(0), values.std(0, ddof=1), strict=True)]
+            gap = 100 * np.array([run["pue fit"][0] - run[method][0] for run in runs])
+            paired = f"{gap.mean():+.1f} ± {gap.std(ddof=1):.1f}".replace("-", "−") if place else ""
+            wanted.append([table if place == 0 else "", method, *cells, paired])
+    assert [[row[0].partition(" (")[0], *row[1:]] for row in shown] == wanted
+
+
+@pytest.mark.parametrize("kind", ["corrected", "own", "true", "scar"])
+def test_the_page_on_evaluation_shows_its_records(kind: str) -> None:
+    found = records("without_negatives")
+    assert [record["seed"] for record in found] == list(range(6))
+    cells = []
+    for metric in ("accuracy", "precision", "recall", "f1", "auc", "ap"):
+        estimates = [(*record["estimates"][kind][metric], record["truth"][metric]) for record in found]
+        error = 100 * np.mean([abs(value - truth) for value, _, _, truth in estimates])
+        covered = sum(low <= truth <= high for _, low, high, truth in estimates)
+        cells.append(f"{error:.1f} ({covered}/6)")
+    assert " | ".join(cells) in (DOCS / "evaluation.md").read_text()
