@@ -18,7 +18,7 @@ import signal
 import subprocess
 import sys
 import venv
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -65,14 +65,17 @@ class Job:
     """Fewer rows than the problem has, for a look."""
 
 
-def jobs(problems: Iterable[str], seeds: int, rows: int | None = None) -> Iterator[Job]:
-    """Seed by seed, so that what is cut off is whole seeds."""
-    for seed in range(seeds):
-        for problem in problems:
-            for tool, methods in BOTH.items():
-                for method in [*methods, *OWN[problem].get(tool, [])]:
-                    if seed == 0 or (problem, tool, method) not in ONCE:
-                        yield Job(problem, tool, method, seed, rows)
+def jobs(problems: Iterable[str], seeds: int, rows: int | None = None) -> list[Job]:
+    """Seed by seed, so that what is cut off is whole seeds; what is slow and run once comes last."""
+    all_jobs = [
+        Job(problem, tool, method, seed, rows)
+        for seed in range(seeds)
+        for problem in problems
+        for tool, methods in BOTH.items()
+        for method in [*methods, *OWN[problem].get(tool, [])]
+    ]
+    slow = [job for job in all_jobs if (job.problem, job.tool, job.method) in ONCE]
+    return [job for job in all_jobs if job not in slow] + [job for job in slow if job.seed == 0]
 
 
 def read(path: Path) -> list[dict[str, Any]]:
