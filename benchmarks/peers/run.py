@@ -44,7 +44,9 @@ OWN = {
         "pu-toolbox": ["nnPU, 6 layers, 30 epochs"],
     },
     "table": {
-        "pue": ["nnPU", "nnPUe", "Dist-PUe", "P-vs-U", "PUWrapper, logistic, auto", "PUWrapper, boosting, auto",
+        "pue": ["nnPU", "nnPUe", "nnPUe, SAR-EM", "nnPUe, SAR-EM, 6 layers",
+                "nnPUe, double logistic, 6 layers", "Dist-PUe", "P-vs-U",
+                "PUWrapper, logistic, auto", "PUWrapper, boosting, auto",
                 "pue fit"],
         "pulearn": ["Elkan-Noto, boosting"],
         "cleanlab": ["CleanLearning, pulearning=1, boosting"],

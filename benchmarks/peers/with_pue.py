@@ -36,7 +36,7 @@ def common(problem: Problem, seed: int) -> dict[str, Any]:
     return {"prior": problem.prior, "scenario": problem.scenario, "random_state": seed}
 
 
-def same_network(problem: Problem, seed: int) -> PUClassifier:
+def same_network(problem: Problem, seed: int, **options: Any) -> PUClassifier:
     """As many rows of each kind in a step, and the same optimizer, as in pu-toolbox."""
     return PUClassifier(
         "nnpu",
@@ -48,6 +48,7 @@ def same_network(problem: Problem, seed: int) -> PUClassifier:
         weight_decay=0.0,
         schedule="constant",
         **common(problem, seed),
+        **options,
     )
 
 
@@ -72,9 +73,17 @@ def digits(method: str, propensity: str | None) -> Method:
     return classifier(make, images=True)
 
 
-def network(method: str, propensity: str | None) -> Method:
+def network(method: str, propensity: str | None, **options: Any) -> Method:
     """Defaults."""
-    return classifier(lambda problem, seed: PUClassifier(method, propensity=propensity, **common(problem, seed)))
+    return classifier(
+        lambda problem, seed: PUClassifier(method, propensity=propensity, **common(problem, seed), **options)
+    )
+
+
+def drawn(propensity: str) -> Method:
+    """The network that is also pu-toolbox's, labeled rows drawn by their weight."""
+    options = {"propensity": propensity, "labeled_rows": "drawn"}
+    return classifier(lambda problem, seed: same_network(problem, seed, **options))
 
 
 def wrapped(base: Callable[[int], Any]) -> Method:
@@ -132,6 +141,9 @@ METHODS = {
     "P-vs-U, preset fast": digits("quantile", None),
     "nnPU": network("nnpu", None),
     "nnPUe": network("nnpu", "auto"),
+    "nnPUe, SAR-EM": network("nnpu", "sarem", labeled_rows="drawn"),
+    "nnPUe, SAR-EM, 6 layers": drawn("sarem"),
+    "nnPUe, double logistic, 6 layers": drawn("double_logistic"),
     "Dist-PUe": network("distpu", "auto"),
     "P-vs-U": network("quantile", None),
     "PUWrapper, logistic, auto": wrapped(lambda seed: LogisticRegression(max_iter=1000)),
