@@ -1,7 +1,7 @@
 """pue beside its peers, on the same data in one run: accuracy, AUC, seconds, memory, with the true classes as judge.
 
-    PUE_DATA=DATA python benchmarks/peers/run.py --out peers.jsonl
-    python benchmarks/peers/run.py --out peers.jsonl --table         # only show what is there
+    PUE_DATA=DATA python benchmarks/peers/run.py                     # what has no line in peers.jsonl yet
+    python benchmarks/peers/run.py --table                           # only show what is there
     python benchmarks/peers/run.py --out look.jsonl --rows 2000      # everything on few rows, for a look
 
 The first call makes a virtual environment with the peers and this pue in it (benchmarks/peers/.venv). Every (problem,
@@ -53,7 +53,12 @@ OWN = {
         "scikit-learn": ["unlabeled as negative, boosting"],
     },
 }  # fmt: skip
-ONCE = {("mnist", "pu-toolbox", method) for method in ("LBE", "PUSB, kernels", "nnPU, 6 layers, 30 epochs")}
+ONCE = {
+    ("mnist", "pu-toolbox", "nnPU, 6 layers, 30 epochs"),
+    ("mnist", "pu-toolbox", "LBE"),
+    ("table", "pu-toolbox", "PUSB, kernels"),
+    ("mnist", "pu-toolbox", "PUSB, kernels"),
+}
 """Too slow to be run with every seed."""
 
 
@@ -148,17 +153,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--problems", nargs="+", choices=sorted(OWN), default=sorted(OWN, reverse=True))
     parser.add_argument("--tools", nargs="+", choices=sorted(BOTH), default=sorted(BOTH))
+    parser.add_argument("--methods", nargs="+", help="only those; default: all")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rows", type=int, help="fewer rows, for a look")
     parser.add_argument("--limit", type=int, default=LIMIT, help="seconds of processor time a run")
     parser.add_argument("--venv", type=Path, default=HERE / ".venv")
-    parser.add_argument("--out", type=Path, default=Path("peers.jsonl"))
+    parser.add_argument("--out", type=Path, default=HERE / "peers.jsonl")
     parser.add_argument("--table", action="store_true", help="measure nothing, show what is there")
     args = parser.parse_args()
     records = read(args.out)
     if not args.table:
         python = environment(args.venv)
-        wanted = [job for job in jobs(args.problems, args.seeds, args.rows) if job.tool in args.tools]
+        planned = jobs(args.problems, args.seeds, args.rows)
+        wanted = [job for job in planned if job.tool in args.tools and job.method in (args.methods or [job.method])]
         records = complete(wanted, args.out, in_a_process(python, args.limit))
     from show import markdown
 

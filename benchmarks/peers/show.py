@@ -16,6 +16,8 @@ PAIRS = [
     ("Elkan-Noto, one pass over the rows", "Elkan-Noto, 2 folds", "pulearn", "Elkan-Noto"),
 ]
 """The same method: what it is, pue's name for it, and whose it is compared with."""
+SHORTEST = 0.05
+"""Seconds below which a ratio says more about the clock, which ticks every 0.01 s on some machines."""
 
 
 def markdown(records: Iterable[Record]) -> str:
@@ -82,4 +84,7 @@ def _ratios(problem: str, grouped: dict[tuple[str, str, str], list[Record]]) -> 
 
 
 def _ratio(part: str, mine: dict[int, Record], others: dict[int, Record], seeds: list[int]) -> str:
-    return spread([mine[seed][part]["cpu"] / max(others[seed][part]["cpu"], 1e-9) for seed in seeds])
+    ours, theirs = ([found[seed][part]["cpu"] for seed in seeds] for found in (mine, others))
+    if min(*ours, *theirs) < SHORTEST:
+        return "too short"
+    return spread([our / their for our, their in zip(ours, theirs, strict=True)])
