@@ -125,3 +125,7 @@ def test_the_table_shows_spreads_failures_and_ratios(peers):
     assert "| pue | nnPU, linear | 91.00 ± 1.41 | 95.00 ± 0.00 | 2 | 2.0 ± 1.4 | 2.00 | 0.50 |" in shown
     assert "| pulearn | bagging | fails: MemoryError: a/b | | 1 | | | |" in shown
     assert "| table | nnPU, linear | pulearn | 1.00 ± 0.71 | 1.00 ± 0.71 | 2 |" in shown
+    page = peers.show.insert("a\n<!-- results -->\nold\n<!-- end -->\nb", shown)
+    assert page == f"a\n<!-- results -->\n{shown}<!-- end -->\nb"
+    assert peers.show.insert(page, shown) == page
+    assert peers.show.insert((FOLDER / "README.md").read_text(), shown).count(shown) == 1

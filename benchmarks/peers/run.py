@@ -23,6 +23,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from show import insert, markdown
+
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -160,16 +162,20 @@ def main() -> None:
     parser.add_argument("--venv", type=Path, default=HERE / ".venv")
     parser.add_argument("--out", type=Path, default=HERE / "peers.jsonl")
     parser.add_argument("--table", action="store_true", help="measure nothing, show what is there")
+    parser.add_argument("--readme", action="store_true", help="measure nothing, put what is there into README.md")
     args = parser.parse_args()
     records = read(args.out)
-    if not args.table:
+    if not (args.table or args.readme):
         python = environment(args.venv)
         planned = jobs(args.problems, args.seeds, args.rows)
         wanted = [job for job in planned if job.tool in args.tools and job.method in (args.methods or [job.method])]
         records = complete(wanted, args.out, in_a_process(python, args.limit))
-    from show import markdown
-
-    print(markdown(records))
+    shown = markdown(records)
+    if args.readme:
+        page = HERE / "README.md"
+        page.write_text(insert(page.read_text(), shown))
+    else:
+        print(shown)
 
 
 if __name__ == "__main__":

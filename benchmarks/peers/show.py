@@ -16,6 +16,7 @@ PAIRS = [
     ("Elkan-Noto, one pass over the rows", "Elkan-Noto, 2 folds", "pulearn", "Elkan-Noto"),
 ]
 """The same method: what it is, pue's name for it, and whose it is compared with."""
+START, END = "<!-- results -->", "<!-- end -->"
 SHORTEST = 0.05
 """Seconds below which a ratio says more about the clock, which ticks every 0.01 s on some machines."""
 
@@ -36,6 +37,12 @@ def markdown(records: Iterable[Record]) -> str:
         head = "| problem | the same method | peer | fit | predict | n |\n|---|---|---|---|---|---|\n"
         parts.append("### Seconds of pue / seconds of the peer\n\n" + head + "\n".join(ratios))
     return "\n\n".join(parts) + "\n"
+
+
+def insert(page: str, shown: str) -> str:
+    """The page with these results in the place of the last ones."""
+    before, rest = page.split(START)
+    return f"{before}{START}\n{shown}{END}{rest.split(END)[1]}"
 
 
 def spread(values: list[float], digits: int = 2) -> str:
