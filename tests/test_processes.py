@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import queue
 import subprocess
 import sys
 import traceback
@@ -176,7 +177,7 @@ def together(work: Work, size: int, folder: Path) -> list[dict[str, list[float]]
     for process in started:
         process.start()
     try:
-        found = dict(answers.get(timeout=SECONDS) for _ in started)
+        found = dict(_answer(answers, started) for _ in started)
     finally:
         for process in started:
             process.join(SECONDS if process.exitcode is None else 0)
@@ -184,6 +185,16 @@ def together(work: Work, size: int, folder: Path) -> list[dict[str, list[float]]
     for answer in found.values():
         assert not isinstance(answer, str), answer
     return [found[rank] for rank in range(size)]
+
+
+def _answer(answers: Any, started: list[Any]) -> tuple[int, Any]:
+    """The next answer; no waiting for processes that ended without one."""
+    for _ in range(SECONDS):
+        try:
+            return answers.get(timeout=1)
+        except queue.Empty:
+            assert not any(process.exitcode for process in started), "a process died"
+    raise TimeoutError("the processes do not answer")
 
 
 def everything(rank: int, size: int, folder: Path) -> dict[str, list[float]]:
