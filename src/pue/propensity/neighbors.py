@@ -72,8 +72,12 @@ class NeighborsModel:
         """(n, number of k): one estimate for every k, all from one search."""
         z = self.reduction(x)
         size = max(1, BLOCK // (len(self.population) + len(self.labeled_mass)))
-        parts = [self._counts(block) for block in torch.split(z, size)]
-        return torch.cat(parts) if parts else torch.empty(0, len(self.k), dtype=torch.float64)
+        # Written in place: small results kept between two large blocks would nibble at the space the last one left, and
+        # the next would need new space, gigabytes in the end.
+        found = torch.empty(len(z), len(self.k), dtype=torch.float64)
+        for start in range(0, len(z), size):
+            found[start : start + size] = self._counts(z[start : start + size])
+        return found
 
     def _counts(self, z: Tensor) -> Tensor:
         distance, nearest = torch.cdist(z, self.population).topk(max(self.k), largest=False, sorted=True)

@@ -57,9 +57,9 @@ def from_others(propensity: Tensor, z: Tensor, k: int = OTHERS) -> Tensor:
 
 def _nearest(z: Tensor, k: int) -> Tensor:
     """The k nearest other rows of every row, nearest first."""
-    found = []
+    found = torch.empty(len(z), k, dtype=torch.long)
     for rows in torch.split(torch.arange(len(z)), max(1, BLOCK // len(z))):
         distance = torch.cdist(z[rows], z)
         distance[torch.arange(len(rows)), rows] = torch.inf
-        found.append(distance.topk(k, largest=False, sorted=True).indices)
-    return torch.cat(found)
+        found[rows] = distance.topk(k, largest=False, sorted=True).indices
+    return found
