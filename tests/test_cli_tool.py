@@ -29,7 +29,7 @@ from pyarrow import feather, parquet
 import pue
 from pue.cli import COMMANDS, main
 from pue.model import compare as comparing
-from pue.model import files, fit, rows, summary
+from pue.model import files, fit, rows, summary, survey
 from pue.model.model import PUModel
 from pue.persistence import folder as model_folder
 from pue.tables.sources import open_source
@@ -1004,7 +1004,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, place: Any, name: str, call: int 
 @pytest.mark.parametrize(
     ("place", "name", "call"),
     [
-        (rows, "fit_vectorizer", 1),
+        (survey, "fit_vectorizer", 1),
         (fit, "prepare", 1),
         (fit, "score_held_out", 1),
         (files, "score_batches", 1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import threading
@@ -27,7 +28,10 @@ from pue.engines.tasks import Tasks
 from pue.errors import EngineError, InvalidInput
 from pue.experiments import Outcome, Place, Spec, Store, Watch, comparable, execute, resolve
 from pue.experiments.execute import keep
+from pue.model import group
+from pue.model.columns import Columns
 from pue.model.files import load_model
+from pue.model.fit import Recipe
 from pue.model.scattered import score_on
 from pue.tables.sources import BATCH, open_source
 
@@ -247,8 +251,6 @@ def test_what_goes_wrong_in_a_worker_is_said_as_locally(
 
 
 def test_rows_that_no_worker_can_read(shared: Cluster, folder: Path, tmp_path: Path) -> None:
-    from pue.model.files import load_model
-
     table(50).to_parquet(tmp_path / "rows.parquet")
     source = open_source(tmp_path / "rows.parquet")
     (tmp_path / "rows.parquet").unlink()
@@ -407,14 +409,34 @@ def test_workers_fit_the_model_of_one_process_even_if_one_is_killed(
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["here", "there"]
 
 
-def test_an_error_of_all_workers_is_said_once_and_leaves_nothing(
-    shared: Cluster, run: Run, small: Path, tmp_path: Path
-) -> None:
-    options = ("-o", tmp_path / "model", "--engine", "ray", "--workers", 2)
-    code, _, err = run("fit", small, *FIT, *options, "--method", "boosting", "--memory", "10KB")
-    assert code == 2
-    assert "needs all of them in memory" in " ".join(err.split())
-    code, _, err = run("fit", small, *FIT, *options[:-1], 3)
+def test_more_workers_than_processors_are_refused(shared: Cluster, run: Run, small: Path, tmp_path: Path) -> None:
+    code, _, err = run("fit", small, *FIT, "-o", tmp_path / "model", "--engine", "ray", "--workers", 3)
     assert code == 2
     assert "3 workers need as many CPUs, but the cluster has 2" in " ".join(err.split())
     assert list(tmp_path.iterdir()) == []
+
+
+class Train:
+    """Ray Train with one worker that is this process."""
+
+    class Checkpoint:
+        from_directory = staticmethod(lambda folder: shutil.copytree(folder, Train.kept))
+
+    kept: Path
+
+    @staticmethod
+    def report(metrics: dict[str, Any], checkpoint: Path) -> None:
+        assert metrics == {}
+        assert checkpoint == Train.kept
+
+
+def test_an_error_of_all_workers_is_handed_over(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group.importlib, "import_module", lambda name: Train)
+    Train.kept = tmp_path / "kept"
+    recipe = Recipe(method="boosting", prior=0.4, propensity=None)
+    group._work({"job": group.Job(small, Columns("s"), recipe, memory=10_000)})
+    kind, message = json.loads((Train.kept / group.ERROR).read_text())
+    assert kind == "InvalidInput"
+    assert "needs all of them in memory" in message
+    with pytest.raises(InvalidInput, match="needs all of them in memory"):
+        group.brought_back(Train.kept)

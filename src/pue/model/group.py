@@ -71,12 +71,17 @@ def fit_on(cluster: Cluster, job: Job, scratch: Path) -> PUModel:
         except (cluster.ray.exceptions.RayError, RuntimeError) as error:
             raise EngineError(f"the workers of Ray could not train: {error}") from error
         with result.checkpoint.as_directory() as found:
-            if (refused := Path(found) / ERROR).exists():
-                kind, message = json.loads(refused.read_text())
-                raise getattr(errors, kind)(message)
-            return load_model(Path(found) / MODEL)
+            return brought_back(Path(found))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def brought_back(folder: Path) -> PUModel:
+    """The model that the workers left there, or the error that they all ended in."""
+    if (refused := folder / ERROR).exists():
+        kind, message = json.loads(refused.read_text())
+        raise getattr(errors, kind)(message)
+    return load_model(folder / MODEL)
 
 
 def _work(config: dict[str, Any]) -> None:
