@@ -41,6 +41,7 @@ from pue.model.summary import finite
 from pue.model.survey import Sampler
 from pue.priors import PriorEstimate
 from pue.propensity import PROPENSITIES
+from pue.reduction import fit_reduction
 from pue.tables.sources import open_source
 from pue.weights import RowWeights, normalized_inverse_propensity, uniform
 
@@ -835,3 +836,20 @@ def test_uniform_weights_make_the_prior_rule_a_quantile() -> None:
     w = uniform(labels, prior=0.4)
     h = HeldOut(np.arange(10) / 10, w.positive.numpy(), w.background.numpy())
     assert choose_threshold(h, "prior")[0] == 0.6
+
+
+def test_models_of_images_are_judged_with_the_propensities_of_the_rows_around() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.random(150) < 0.5
+    images = rng.integers(0, 120, (150, 1, 5, 5)) + 100 * y[:, None, None, None]
+    x, s = torch.from_numpy(images.astype(np.uint8)), torch.from_numpy((y & (rng.random(150) < 0.6)).astype(int))
+    recipe = Recipe(prior=0.5, propensity="logistic")
+    basis = prepare(Rows(PUData(x, s), None, None), recipe)
+    assert basis.e is not None
+    assert basis.judging is not None
+    z = fit_reduction(x[s == 1], seed=0)(x[s == 1])
+    distance = torch.cdist(z, z).fill_diagonal_(torch.inf)
+    expected = [float(basis.e[row.argsort()[:10]].mean()) for row in distance]
+    np.testing.assert_allclose(basis.judging, expected, rtol=1e-9)
+    table = prepare(Rows(PUData(x.flatten(1).float(), s), None, None), recipe)
+    assert table.judging is table.e
