@@ -29,6 +29,7 @@ from pue.propensity import (
     Network,
     Pool,
     examine,
+    find_propensity,
     process,
     training_propensity,
 )
@@ -559,3 +560,15 @@ def test_calibration_repairs_the_shape_of_an_estimate(scenario: Scenario, kind: 
 def test_calibration_is_known_by_name() -> None:
     with pytest.raises(UnknownName, match="isotonic"):
         CrossFit(Logistic(), calibration="isotonik")
+
+
+def test_a_few_models_of_a_pool_give_nearly_what_all_give() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.random(1500) < 0.4
+    x = torch.from_numpy(rng.normal(size=(1500, 3)) + 2 * y[:, None])
+    data = PUData(x[:1000], torch.from_numpy((y & (rng.random(1500) < 0.5)).astype(int))[:1000])
+    pooled = find_propensity("auto").fit(data, prior=0.4)
+    everyone, few = pooled(x[1000:]), pooled.few(2)(x[1000:])
+    assert {len(member.models) for member in pooled.few(2).members.values()} == {2}
+    assert float((few.log() - everyone.log()).abs().mean()) < 0.1
+    assert torch.equal(pooled.few(100)(x[1000:]), everyone)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -88,6 +88,10 @@ class Pooled:
                 shares += own
         pooled = _pool(torch.cat(columns, dim=1), torch.tensor(shares, dtype=torch.float64), self.scenario)
         return pooled.clamp(min=self.floor)
+
+    def few(self, n: int) -> Pooled:
+        """The same with n models of every member, see `CrossFitted.few`."""
+        return replace(self, members={name: member.few(n) for name, member in self.members.items()})
 
     def __str__(self) -> str:
         counted = sorted(self.shares.items(), key=lambda item: -item[1])
