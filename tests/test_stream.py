@@ -129,6 +129,14 @@ def test_a_parquet_file_that_changes_or_is_cut_is_noticed(tmp_path: Path) -> Non
         list(opened.batches(100))
 
 
+def test_reading_a_table_keeps_nothing_of_the_row_groups_before(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.parquet", pd.concat([frame()] * 20, ignore_index=True), group=4_000)
+    before = pa.total_allocated_bytes()
+    held = [pa.total_allocated_bytes() - before for _ in open_source(path).batches(4_000)]
+    assert len(held) == 30
+    assert max(held) < path.stat().st_size / 3
+
+
 # -------------------------------------------------------------------------------------- the rows
 
 

@@ -86,7 +86,8 @@ def _scan_groups(
 ) -> Iterator[pa.RecordBatch]:
     file.require_same()
     try:
-        with reading(file.path, "a Parquet file"), parquet.ParquetFile(file.path) as opened:
+        # Without pre_buffer=False Arrow keeps what it has read of all row groups until the last is done.
+        with reading(file.path, "a Parquet file"), parquet.ParquetFile(file.path, pre_buffer=False) as opened:
             batches = opened.iter_batches(batch_size=size, row_groups=groups, columns=names)
             yield from map(_sound, _cut(batches, start, stop, before=before))
     except InvalidInput:
