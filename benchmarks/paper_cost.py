@@ -13,7 +13,7 @@ import time
 import torch
 
 from pue.backbones import InputSpec, build
-from pue.training.loop import layout
+from pue.training.scoring import layout
 
 CASES = {  # data set → network, image, rows a step, rows an epoch
     "MNIST": ("mlp", (1, 28, 28), 256, 62_500),

@@ -29,7 +29,9 @@ from sklearn.preprocessing import StandardScaler
 from pue import PUClassifier
 from pue.data import PUData
 from pue.labeling import feature_sar
-from pue.model.fit import Recipe, fit_model, prepare
+from pue.model.basis import prepare
+from pue.model.fit import fit_model
+from pue.model.recipe import Recipe
 from pue.model.rows import Rows
 from pue.priors import elkan_noto
 from pue.threads import one_thread

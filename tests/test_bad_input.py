@@ -146,6 +146,19 @@ def test_settings(options: dict[str, Any], message: str) -> None:
         PUClassifier(**{"prior": 0.5, "backbone": "linear", "epochs": 2, **options}, propensity=propensity).fit(X, S)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"method": "nnpuu"}, {"loss": "sigmod"}, {"optimizer": "adamm"}, {"device": "gpu"}, {"checkpoint_dir": 3}],
+)
+def test_settings_are_read_before_anything_is_estimated(options: dict[str, Any]) -> None:
+    class Estimator:
+        def fit(self, *_: Any, **__: Any) -> None:
+            raise AssertionError("the propensities were estimated first")
+
+    with pytest.raises((PueError, TypeError)):
+        PUClassifier(**{"prior": 0.5, "propensity": Estimator(), **options}).fit(X, S)
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 def test_a_missing_device_is_said() -> None:
     with pytest.raises(InvalidInput, match=r'not available on this machine\. Use device="cpu"'):

@@ -31,12 +31,14 @@ from test_persistence import mutate, rewrite, tree_of
 import pue
 import pue.cli
 from pue.errors import PueError
+from pue.model import basis as preparing
 from pue.model import compare as comparing
-from pue.model import files, fit
+from pue.model import files
+from pue.model.basis import Basis
 from pue.model.classifiers import make_classifier
 from pue.model.compare import Result
-from pue.model.fit import Basis, Recipe
 from pue.model.model import PUModel
+from pue.model.recipe import Recipe
 from pue.model.rows import Rows
 from pue.probabilities import Sigmoid
 from pue.threads import one_thread
@@ -94,7 +96,7 @@ def place(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     """A folder to work in, with cheap training and a command line that is built once."""
     command = typer.main.get_command(pue.cli.app)
     monkeypatch.setattr(pue.cli, "app", lambda arguments, prog_name: command(arguments, prog_name=prog_name))
-    template, prepared = pue.load(model), fit.prepare
+    template, prepared = pue.load(model), preparing.prepare
 
     def quick(rows: Rows, recipe: Recipe, *, facts: dict[str, Any], say: Any) -> PUModel:
         classifier = make_classifier("logistic", seed=0, prior=0.99, folds=1).fit(rows.data.x, rows.data.labels)
@@ -108,7 +110,7 @@ def place(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
         return prepared(rows, replace(recipe, propensity=None, prior=0.99))
 
     monkeypatch.setattr(files, "fit_model", quick)
-    monkeypatch.setattr(fit, "prepare", prepare)
+    monkeypatch.setattr(preparing, "prepare", prepare)
     monkeypatch.setattr(comparing, "prepare", prepare)
     monkeypatch.setattr(comparing, "_judge", lambda candidate, *_: Result(str(candidate), 0.0, {}, failed="not tried"))
     folder = tmp_path / "deep" / "place"

@@ -28,6 +28,7 @@ from pyarrow import feather, parquet
 
 import pue
 from pue.cli import COMMANDS, main
+from pue.model import basis as preparing
 from pue.model import compare as comparing
 from pue.model import files, fit, rows, summary, survey
 from pue.model.model import PUModel
@@ -834,7 +835,7 @@ def test_an_option_that_cannot_be_is_refused_before_any_work(
     def worked(*_: object, **__: object) -> None:
         raise AssertionError("this takes long")
 
-    monkeypatch.setattr(fit, "diagnose", worked)
+    monkeypatch.setattr(preparing, "diagnose", worked)
     how = {"--method": "logistic", "--prior": "0.5", "--propensity": "none", option[0]: option[1]}
     options = [part for pair in how.items() for part in pair]
     assert message in said(run, "fit", tiny, "--label", "s", *options, "-o", tiny.parent / "model")
@@ -873,7 +874,7 @@ def test_places_that_cannot_be_written_to_are_refused_before_any_work(
     (tmp_path / "folder").mkdir()
     written(tmp_path / "folder" / "mine", "x")
     before = contents(tmp_path)
-    monkeypatch.setattr(fit, "diagnose", None)
+    monkeypatch.setattr(preparing, "diagnose", None)
     how = [data, *COLUMNS, *CHEAP]
     plain = [data, *COLUMNS, *PLAIN]
     for arguments, message in (

@@ -25,17 +25,20 @@ from pue.errors import InvalidInput, PueWarning, TrainingDiverged, UnknownName
 from pue.methods import METHODS
 from pue.metrics import calibration_error, estimate_metrics, evaluate
 from pue.metrics.estimates import NAMES
+from pue.model import basis as preparing
 from pue.model import compare as comparing
 from pue.model import files, fit
 from pue.model import model as modelling
 from pue.model import rows as reading
+from pue.model.basis import prepare
 from pue.model.classifiers import choices, make_classifier, resolved
 from pue.model.columns import Columns
 from pue.model.compare import Candidate, Result, chosen, compare, winner
 from pue.model.evaluate import Evaluation, evaluate_source
 from pue.model.files import fit_rows
-from pue.model.fit import Recipe, _kept, _label_frequency, prepare, score_held_out
+from pue.model.fit import _kept, _label_frequency, score_held_out
 from pue.model.model import HeldOut, PUModel, check_rule, choose_threshold, special_columns, unlabeled_posterior
+from pue.model.recipe import Recipe
 from pue.model.rows import Rows, feature_batches, read_rows
 from pue.model.summary import finite
 from pue.model.survey import Sampler
@@ -318,7 +321,7 @@ def test_a_vague_prior_is_the_mean_of_two(path: Path, monkeypatch: pytest.Monkey
         "clustered": PriorEstimate(0.8, 0.4, 1.0, 0.99, "clustered", "", 50),
         "dedpul": PriorEstimate(0.4, 0.3, 0.5, 0.99, "dedpul", "", 50),
     }
-    monkeypatch.setattr(fit, "estimate_prior", lambda data, method="clustered", *, seed: found[method])
+    monkeypatch.setattr(preparing, "estimate_prior", lambda data, method="clustered", *, seed: found[method])
     prior = prepare(rows, replace(PLAIN, prior="estimate")).prior
     assert (prior.value, prior.low, prior.high) == (pytest.approx(0.6), 0.3, 1.0)
     assert prior.method == "mean of clustered and dedpul"
@@ -354,7 +357,7 @@ def test_of_a_large_table_rows_outside_the_sample_are_scored_and_those_inside_ke
     assert telling.seen.n_rows == 120
     assert whole.e is not None
     assert torch.equal(whole.e, torch.linspace(0.31, 0.39, 30, dtype=torch.float64))
-    monkeypatch.setattr(fit, "SAMPLE", 70)
+    monkeypatch.setattr(preparing, "SAMPLE", 70)
     basis = prepare(rows, recipe)
     assert telling.seen.n_rows == 70
     assert basis.diagnosis.n_rows == 70

@@ -31,7 +31,7 @@ from pue.experiments.execute import keep
 from pue.model import group
 from pue.model.columns import Columns
 from pue.model.files import load_model
-from pue.model.fit import Recipe
+from pue.model.recipe import Recipe
 from pue.model.scattered import score_on
 from pue.tables.sources import BATCH, open_source
 

@@ -26,7 +26,7 @@ from pue.memory import available_memory, parse_bytes, show_bytes
 from pue.model import stream as streaming
 from pue.model.columns import Columns
 from pue.model.files import open_rows
-from pue.model.fit import Recipe
+from pue.model.recipe import Recipe
 from pue.model.rows import Rows
 from pue.model.stream import StreamedRows, stream_rows
 from pue.model.survey import survey_rows

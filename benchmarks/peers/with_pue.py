@@ -15,7 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from pue import PUClassifier, PUWrapper
 from pue.data import PUData, Scenario
 from pue.experiments.presets import find_preset
-from pue.model.fit import Recipe, fit_model
+from pue.model.fit import fit_model
+from pue.model.recipe import Recipe
 from pue.model.rows import Rows
 from pue.priors import elkan_noto
 from pue.priors.evidence import evidence

@@ -6,8 +6,9 @@ X, s ─► PUData ─► prior π ─► propensity ê ─► weights ─► ne
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -30,18 +31,18 @@ from pue.propensity import (
     process,
 )
 from pue.randomness import derive
-from pue.training import Augmentation, Batching, Checkpointing, RowStream, Training, score
+from pue.training import Augmentation, Batching, Checkpointing, RowStream, StreamedTable, Training, score
 
 
-class StreamedTable(RowStream, Protocol):
-    """Rows in memory, of which the last stands for those that stream."""
+@dataclass(frozen=True)
+class _Plan:
+    """The settings of a fit, read: what can be wrong about them is said before anything takes time."""
 
-    @property
-    def data(self) -> PUData: ...
-    @property
-    def n_streamed(self) -> int: ...
-    @property
-    def input_spec(self) -> InputSpec: ...
+    method: Method
+    training: Training
+    loss: Loss | None
+    device: torch.device
+    checkpointing: Checkpointing | None
 
 
 class PUClassifier(PUEstimator):
@@ -195,14 +196,13 @@ class PUClassifier(PUEstimator):
         there k times.
         """
         data, known = self._read(X, y, propensity, sample_weight, negative_propensity, reset=True)
-        seed = self._seed()
+        plan, seed = self._plan(data.n_rows), self._seed()
         self.prior_ = self._prior(data, seed)
         e = self._propensity(data, None if known is None else known[data.labeled], seed)
         negative_e = None
-        if getattr(find_method(self.method), "uses_negatives", False):
+        if getattr(plan.method, "uses_negatives", False):
             negative_e = self._negative_propensity(data, known, seed)
-        spec = input_spec(data, self.dtype, as_device(self.device))
-        return self._learn(data, e, negative_e, spec, data.n_rows, seed)
+        return self._learn(plan, data, e, negative_e, input_spec(data, self.dtype, plan.device), seed)
 
     def fit_stream(self, stream: StreamedTable, *, propensity: Any = None) -> Self:
         """Learn from rows that do not fit into memory, read again in every epoch: see `pue.model.stream`.
@@ -210,8 +210,7 @@ class PUClassifier(PUEstimator):
         `propensity` holds e(x) of the labeled rows that train, in order; None: labels are taken as unbiased. The prior
         must be given as a number. Methods of one stage only: the others look at all rows at once.
         """
-        method = find_method(self.method)
-        if not isinstance(method, Composition):
+        if not isinstance(find_method(self.method), Composition):
             raise InvalidInput(
                 f"method {self.method!r} looks at all rows at once, so they must fit into memory. Use a method of one "
                 'stage, such as "nnpu", or allow more memory.'
@@ -222,26 +221,30 @@ class PUClassifier(PUEstimator):
                 "prior=0.3 and fit_stream(stream, propensity=e). `pue fit` does both."
             )
         data, seed = stream.data, self._seed()
+        plan = self._plan(data.n_rows - 1 + stream.n_streamed)
         self.n_features_in_ = data.x.shape[1]
         self.prior_ = self._prior(data, seed)
         known = None if propensity is None else torch.as_tensor(propensity, dtype=torch.float64)
         e = self._propensity(data, known, seed)
-        n_rows = data.n_rows - 1 + stream.n_streamed
-        return self._learn(data, e, None, stream.input_spec, n_rows, seed, stream)
+        return self._learn(plan, data, e, None, stream.input_spec, seed, stream)
+
+    def _plan(self, n_rows: int) -> _Plan:
+        checkpointing = None
+        if self.checkpoint_dir is not None:
+            checkpointing = Checkpointing(Path(self.checkpoint_dir), self.checkpoint_every)
+        method, device = find_method(self.method), as_device(self.device)
+        return _Plan(method, self._training(n_rows), self._loss(), device, checkpointing)
 
     def _learn(
         self,
+        plan: _Plan,
         data: PUData,
         e: Tensor | None,
         negative_e: Tensor | None,
         spec: InputSpec,
-        n_rows: int,
         seed: int,
         stream: RowStream | None = None,
     ) -> Self:
-        checkpointing = None
-        if self.checkpoint_dir is not None:
-            checkpointing = Checkpointing(Path(self.checkpoint_dir), self.checkpoint_every)
         self.input_spec_ = spec
         task = Task(
             data=data,
@@ -249,15 +252,15 @@ class PUClassifier(PUEstimator):
             propensity=e,
             negative_propensity=negative_e,
             build=lambda own_seed: build(self.backbone, spec, seed=own_seed),
-            training=self._training(n_rows),
+            training=plan.training,
             seed=seed,
-            loss=self._loss(),
-            device=as_device(self.device),
-            checkpointing=checkpointing,
+            loss=plan.loss,
+            device=plan.device,
+            checkpointing=plan.checkpointing,
             progress=self.progress,
             stream=stream,
         )
-        fitted = find_method(self.method).fit(task)
+        fitted = plan.method.fit(task)
         self.network_, self.history_, self.threshold_ = fitted.network, fitted.history, fitted.threshold
         self.classes_ = np.array([0, 1])
         return self

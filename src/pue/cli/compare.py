@@ -70,7 +70,7 @@ def compare(
     from pue.model.compare import CANDIDATES, chosen, winner
     from pue.model.compare import compare as run
     from pue.model.files import fit_rows
-    from pue.model.fit import Recipe
+    from pue.model.recipe import Recipe
     from pue.model.rows import read_rows
 
     columns, estimator = shared.columns_of(label, row_id, ignore, truth, propensity)

@@ -39,8 +39,9 @@ def diagnose(
     voice = Voice(as_json=as_json, quiet=quiet)
     if output is not None:
         shared.require_page(output)
+    from pue.model.basis import prepare
     from pue.model.files import facts_of
-    from pue.model.fit import Recipe, prepare
+    from pue.model.recipe import Recipe
     from pue.model.rows import read_rows
     from pue.model.summary import diagnosis_summary, finite
 

@@ -70,12 +70,13 @@ def fit(
     first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun starts, one speaks and writes
     voice = Voice(as_json=as_json and first, quiet=quiet or not first)
     shared.require_new_model(output, force)
+    shared.require_no_jobs(engine, jobs != 1)
     from pue.cli.tables import metrics_table, model_lines
     from pue.engines import open_engine
     from pue.memory import parse_bytes
     from pue.model.files import fit_source
-    from pue.model.fit import Recipe
     from pue.model.group import Job, fit_on
+    from pue.model.recipe import Recipe
     from pue.training.processes import process_group
 
     allowed = None if memory is None else parse_bytes(memory)

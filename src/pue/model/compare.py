@@ -26,9 +26,11 @@ from pue.engines import Cluster
 from pue.engines.tasks import Tasks
 from pue.errors import EngineError, InvalidInput, PueError, PueWarning, UnknownName
 from pue.metrics.estimates import NAMES, estimate_metrics
+from pue.model.basis import Basis, prepare, threads
 from pue.model.classifiers import choices
-from pue.model.fit import Basis, Recipe, Say, classifier_of, prepare, score_held_out, threads
+from pue.model.fit import classifier_of, score_held_out
 from pue.model.model import HeldOut, choose_threshold
+from pue.model.recipe import Recipe, Say
 from pue.model.rows import Rows
 from pue.probabilities import calibrate
 from pue.propensity import PROPENSITIES, examine, find_propensity

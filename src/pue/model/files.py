@@ -14,9 +14,10 @@ from pue.errors import InvalidInput
 from pue.memory import available_memory, show_bytes
 from pue.model.classifiers import require_streaming
 from pue.model.columns import Columns
-from pue.model.fit import Recipe, Say, fit_model
+from pue.model.fit import fit_model
 from pue.model.model import PUModel
 from pue.model.predict import score_batches
+from pue.model.recipe import Recipe, Say
 from pue.model.rows import Rows, surveyed_rows
 from pue.model.stream import IN_MEMORY_ROW, StreamedRows, bytes_in_memory, stream_rows
 from pue.model.survey import survey_rows

@@ -21,8 +21,8 @@ from pue.engines.tasks import RETRIES
 from pue.errors import EngineError, InvalidInput, PueError
 from pue.model.columns import Columns
 from pue.model.files import fit_source, load_model
-from pue.model.fit import Recipe
 from pue.model.model import PUModel
+from pue.model.recipe import Recipe
 from pue.tables.sources import open_source
 from pue.threads import one_thread
 from pue.training.processes import place

@@ -70,7 +70,7 @@ def surveyed_rows(source: Source, columns: Columns, survey: Survey, *, scenario:
     if survey.vectorizer is None:
         x = torch.from_numpy(source.images(0, len(labels)))  # type: ignore[attr-defined]
     else:
-        x = torch.from_numpy(_all_features(source, survey.vectorizer, len(labels)))
+        x = torch.from_numpy(_all_features(source, survey.vectorizer, survey))
     data = PUData(x, torch.from_numpy(labels), Scenario.parse(scenario))
     if known is not None:
         known = known[labels == 1]
@@ -78,16 +78,15 @@ def surveyed_rows(source: Source, columns: Columns, survey: Survey, *, scenario:
     return Rows(data, survey.vectorizer, known)
 
 
-def _all_features(source: Source, vectorizer: Vectorizer, n_rows: int) -> NDArray[np.float32]:
-    x = np.empty((n_rows, len(vectorizer.feature_names)), dtype=np.float32)
+def _all_features(source: Source, vectorizer: Vectorizer, survey: Survey) -> NDArray[np.float32]:
+    x = np.empty((survey.n_rows, len(vectorizer.feature_names)), dtype=np.float32)
     start = 0
     for frame in source.batches(BATCH, columns=list(vectorizer.columns)):
         stop = start + len(frame)
-        if stop <= n_rows:
+        if stop <= survey.n_rows:
             x[start:stop] = vectorizer.transform(frame)
         start = stop
-    if start != n_rows:
-        raise InvalidInput(f"{source.path.name} changed while it was read. Read it again when nobody writes to it.")
+    survey.require_same(source, start)
     return x
 
 

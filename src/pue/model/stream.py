@@ -187,7 +187,6 @@ def stream_rows(
     memory: int,
     scenario: str = "single_sample",
     seed: int = 0,
-    progress: Any = lambda rows: None,
 ) -> StreamedRows:
     """The second pass: labeled rows, held-out rows, and how many are left to stream."""
     assert survey.vectorizer is not None  # images are not streamed
@@ -206,10 +205,8 @@ def stream_rows(
             judging.add(found, np.where(labeled, out, found.hashes < judges), numbers)
             n_streamed += int((~labeled & ~out).sum())
             start += len(numbers)
-            progress(start)
         streamed.append(n_streamed)
-    if start != survey.n_rows:
-        raise InvalidInput(f"{source.path.name} changed while it was read. Read it again when nobody writes to it.")
+    survey.require_same(source, start)
     return _assembled(source, columns, survey, Scenario.parse(scenario), training, judging, tuple(streamed),
                       share / kept, int(held), seed, memory)  # fmt: skip
 

@@ -21,7 +21,9 @@ from pue.model.stream import StreamedRows
 from pue.propensity import PropensityReport
 
 if TYPE_CHECKING:
-    from pue.model.fit import Basis, Recipe, Scored
+    from pue.model.basis import Basis
+    from pue.model.fit import Scored
+    from pue.model.recipe import Recipe
 
 GAMMAS = (1.0, 1.25, 1.5, 2.0)
 POINTS = 101

@@ -39,6 +39,11 @@ class Survey:
     def n_rows(self) -> int:
         return self.counts.total()
 
+    def require_same(self, source: Source, n_rows: int) -> None:
+        """Another pass must have found as many rows."""
+        if n_rows != self.n_rows:
+            raise InvalidInput(f"{source.path.name} changed while it was read. Read it again when nobody writes to it.")
+
     def count(self, labels: NDArray[np.int8]) -> None:
         values, rows = np.unique(labels, return_counts=True)
         self.counts.update(dict(zip(values.tolist(), rows.tolist(), strict=True)))

@@ -3,11 +3,12 @@
 from pue.training.augment import Augmentation
 from pue.training.batches import Batching
 from pue.training.checkpoints import Checkpointing
-from pue.training.loop import score, train
+from pue.training.loop import train
 from pue.training.objectives import Batch, Objective, Outcome, outcome
 from pue.training.schedules import SCHEDULES
+from pue.training.scoring import score
 from pue.training.settings import EpochRecord, Training
-from pue.training.streamed import RowStream
+from pue.training.streamed import RowStream, StreamedTable
 
 __all__ = [
     "SCHEDULES",
@@ -19,6 +20,7 @@ __all__ = [
     "Objective",
     "Outcome",
     "RowStream",
+    "StreamedTable",
     "Training",
     "outcome",
     "score",

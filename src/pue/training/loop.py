@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from pue.criteria import CRITERIA
-from pue.data import Features, PUData, as_float, gather
+from pue.data import PUData, as_float
 from pue.errors import CheckpointMismatch, TrainingDiverged
 from pue.randomness import derive, seeded
 from pue.risks import Reduce, Risk, no_reduction
@@ -38,6 +38,7 @@ from pue.training.objectives import Batch, Objective, as_objective
 from pue.training.processes import add_gradients, join, place, total
 from pue.training.progress import epoch_progress
 from pue.training.schedules import SCHEDULES
+from pue.training.scoring import layout, score
 from pue.training.settings import OPTIMIZERS, EpochRecord, Training
 from pue.training.streamed import RowStream, Streamed
 from pue.weights import RowWeights
@@ -103,27 +104,6 @@ def train(
         raise
     run.finish()
     return run.history
-
-
-@torch.no_grad()
-def score(network: nn.Module, x: Features, rows: Tensor | None = None) -> Tensor:
-    """Scores of all rows (or of some) in eval mode, on the CPU, in batches of at most 16 million numbers."""
-    network.eval()
-    like = next(network.parameters())
-    order = layout(network) if x.ndim == 4 else torch.contiguous_format
-    rows = torch.arange(x.shape[0]) if rows is None else rows
-    size = max(1, min(4096, 2**24 // max(1, math.prod(x.shape[1:]))))
-    parts = [
-        network(as_float(gather(x, part).to(like.device), like.dtype).contiguous(memory_format=order)).cpu()
-        for part in torch.split(rows, size)
-    ]
-    return torch.cat(parts) if parts else torch.empty(0, dtype=like.dtype)
-
-
-def layout(network: nn.Module) -> torch.memory_format:
-    """How images lie in memory: convolutions are faster by a fifth where a pixel's channels are neighbors."""
-    convolves = any(isinstance(module, nn.Conv2d) for module in network.modules())
-    return torch.channels_last if convolves else torch.contiguous_format
 
 
 class _Run:

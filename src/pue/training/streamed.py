@@ -13,6 +13,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from pue.backbones import InputSpec
 from pue.data import PUData
 from pue.errors import InvalidInput
 from pue.training.batches import draw_labeled, stratum_sizes
@@ -35,6 +36,17 @@ class RowStream(Protocol):
     def blocks(self, seed: int, rank: int, size: int) -> Iterator[Tensor]:
         """The rows of one process, shuffled, in blocks of whatever length. Over all processes every row comes once."""
         ...
+
+
+class StreamedTable(RowStream, Protocol):
+    """Rows in memory, of which the last stands for those that stream."""
+
+    @property
+    def data(self) -> PUData: ...
+    @property
+    def n_streamed(self) -> int: ...
+    @property
+    def input_spec(self) -> InputSpec: ...
 
 
 class Streamed:

@@ -1,0 +1,52 @@
+"""The settings of `pue fit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pue.data import Scenario
+from pue.errors import UnknownName
+from pue.model.classifiers import choices
+from pue.model.model import check_rule
+from pue.priors import PRIORS
+from pue.probabilities import CALIBRATIONS
+from pue.propensity import PROPENSITIES
+
+Say = Callable[[str], None]
+"""Is told what happens next."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything about a fit but the rows."""
+
+    method: str = "auto"
+    propensity: str | None = "auto"
+    """A name in `PROPENSITIES`, None (labels are taken as unbiased); known ones come with the rows."""
+    prior: float | str = "estimate"
+    scenario: str = "single_sample"
+    calibration: str = "auto"
+    """"platt", "isotonic", or "auto": isotonic where the labels are worth `MANY` rows or more."""
+    threshold: float | str = "f1"
+    precision: float | None = None
+    folds: int = 5
+    """Few folds make estimates pessimistic: their models see fewer labels than the final one."""
+    epochs: int | None = None
+    jobs: int = 1
+    seed: int = 0
+    progress: bool | None = None
+    """Whether training shows a bar, as in `PUClassifier`."""
+
+    def __post_init__(self) -> None:
+        """What can be wrong about a recipe is said before anything takes time."""
+        for kind, name, known in (
+            ("method", self.method, choices()),
+            ("propensity", self.propensity or "none", ["none", *PROPENSITIES]),
+            ("prior", self.prior if isinstance(self.prior, str) else "estimate", ["estimate", *PRIORS]),
+            ("calibration", self.calibration, ["auto", *CALIBRATIONS]),
+        ):
+            if name not in known:
+                raise UnknownName(kind, name, known)
+        Scenario.parse(self.scenario)
+        check_rule(self.threshold, self.precision)
