@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -57,3 +59,17 @@ def in_turn(ours: Side, theirs: Side, repeats: int) -> tuple[list[float], list[f
 
 def pairwise_ratios(a: Sequence[float], b: Sequence[float]) -> tuple[float, ...]:
     return tuple(x / y for x, y in zip(a, b, strict=True))
+
+
+def command(*arguments: str) -> dict[str, float]:
+    """`pue …` in a process of its own: its seconds, and the peak of its memory in GB as the system reports it."""
+    start = time.perf_counter()
+    process = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, "-m", "pue", *arguments])
+    _, status, usage = os.wait4(process, 0)
+    if status:
+        raise SystemExit(f"pue {' '.join(arguments)} failed")
+    return {
+        "seconds": time.perf_counter() - start,
+        "cpu_seconds": usage.ru_utime + usage.ru_stime,
+        "peak_gb": usage.ru_maxrss * 1024 / 1e9,
+    }

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from measure import command
 from pyarrow import parquet
 
 import pue
@@ -55,17 +54,9 @@ def generate(path: Path, rows: int, seed: int, *, truth: bool = False) -> None:
 
 
 def fit(table: Path, model: Path, *options: str) -> dict[str, float]:
-    start = time.perf_counter()
-    given = ["fit", str(table), "--label", "label", "--prior", str(PRIOR), "-o", str(model), "--force", *options]
-    process = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, "-m", "pue", *given])
-    _, status, usage = os.wait4(process, 0)
-    if status:
-        raise SystemExit(f"pue {' '.join(given)} failed")
-    return {
-        "seconds": time.perf_counter() - start,
-        "cpu_seconds": usage.ru_utime + usage.ru_stime,
-        "peak_gb": usage.ru_maxrss * 1024 / 1e9,
-    }
+    return command(
+        "fit", str(table), "--label", "label", "--prior", str(PRIOR), "-o", str(model), "--force", "--quiet", *options
+    )
 
 
 def judged(model: Path, test: Path) -> dict[str, float]:

@@ -11,10 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from measure import command
 
 BLOCK = 250_000
 WORDS = np.array(["late", "night", "broken", "lost", "stolen", "water", "fire", "tree",
@@ -69,20 +67,6 @@ def generate(path: Path, rows: int) -> None:
         writer.close()
 
 
-def measure(arguments: list[str]) -> dict[str, float]:
-    """Seconds and peak memory of one command."""
-    start = time.perf_counter()
-    process = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, "-m", "pue", *arguments])
-    _, status, usage = os.wait4(process, 0)
-    if status:
-        raise SystemExit(f"pue {' '.join(arguments)} failed")
-    return {
-        "seconds": time.perf_counter() - start,
-        "cpu_seconds": usage.ru_utime + usage.ru_stime,
-        "peak_gb": usage.ru_maxrss / 2**20,
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000, 10_000_000])
@@ -102,11 +86,10 @@ def main() -> None:
                 if not table.exists():
                     generate(table, rows)
                 model = folder / f"model-{rows}-{method}"
-                common = ["--quiet"]
-                fit = measure(
-                    ["fit", str(table), "--label", "label", "--method", method, "-o", str(model), "--force", *common]
+                fit = command(
+                    "fit", str(table), "--label", "label", "--method", method, "-o", str(model), "--force", "--quiet"
                 )
-                predict = measure(["predict", str(model), str(table), "-o", str(folder / "scores.parquet"), *common])
+                predict = command("predict", str(model), str(table), "-o", str(folder / "scores.parquet"), "--quiet")
                 line = {"rows": rows, "method": method, "fit": fit, "predict": predict}
                 with args.out.open("a") as file:
                     file.write(json.dumps(line) + "\n")

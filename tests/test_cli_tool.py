@@ -855,6 +855,14 @@ def test_numbers_out_of_range_are_wrong_use(run: Run, tiny: Path, option: list[A
     assert (code, "Invalid value for '--folds'" in err) == (2, True)
 
 
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_jobs_are_of_the_local_engine(run: Run, tiny: Path, command: str) -> None:
+    place = {"fit": "-o", "compare": "--out"}[command]
+    message = said(run, command, tiny, "--label", "s", "--engine", "ray", "--jobs", "2", place, tiny.parent / "out")
+    assert "With --engine ray say --workers" in message
+    assert list(tiny.parent.iterdir()) == [tiny]
+
+
 def test_compare_refuses_names_it_does_not_know(run: Run, tiny: Path) -> None:
     how = ["compare", tiny, "--label", "s", *PLAIN, "--out", tiny.parent / "out"]
     assert "unknown method 'logistik'. Did you mean 'logistic'?" in said(run, *how, "--candidates", "logistik")

@@ -45,3 +45,14 @@ def test_the_page_on_evaluation_shows_its_records(kind: str) -> None:
         covered = sum(low <= truth <= high for _, low, high, truth in estimates)
         cells.append(f"{error:.1f} ({covered}/6)")
     assert " | ".join(cells) in (DOCS / "evaluation.md").read_text()
+
+
+@pytest.mark.parametrize("kind", ["corrected", "unbiased"])
+def test_the_page_on_evaluation_shows_how_digits_are_calibrated(kind: str) -> None:
+    found = records("digits_calibration")
+    assert sorted(record["seed"] for record in found) == list(range(6))
+    cells = []
+    for name in ("calibrated", "sigmoid of the score", "accuracy"):
+        values = 100 * np.array([record["found"][f"{kind}, {name}"] for record in found])
+        cells.append(f"{values.mean():.1f} ± {values.std(ddof=1):.1f}")
+    assert " | ".join(cells) in (DOCS / "evaluation.md").read_text()

@@ -32,6 +32,7 @@ from pue.propensity import (
 )
 from pue.randomness import derive
 from pue.training import Augmentation, Batching, Checkpointing, RowStream, StreamedTable, Training, score
+from pue.training.batches import automatic_size
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,11 @@ class PUClassifier(PUEstimator):
     epochs : int or "auto"
         "auto": about 1,000 steps, but at least 20 and at most 500 epochs; on more than 256,000 rows about 20,000 steps
         and at least one epoch.
-    batch_size, batching, labeled_per_batch, labeled_rows
-        See `pue.training.Batching`. Data that fit into one batch are used whole, in order.
+    batch_size : int or "auto"
+        "auto": 256; on more than five million rows so many that an epoch takes at most 20,000 steps, up to 4,096. Data
+        that fit into one batch are used whole, in order.
+    batching, labeled_per_batch, labeled_rows
+        See `pue.training.Batching`.
     optimizer, lr, weight_decay, schedule, ema, validation, criterion, patience, keep
         See `pue.training.Training`.
     augmentation : None or Augmentation
@@ -127,7 +131,7 @@ class PUClassifier(PUEstimator):
         scenario: str = "single_sample",
         loss: str | Loss | None = None,
         epochs: int | Literal["auto"] = "auto",
-        batch_size: int = 256,
+        batch_size: int | Literal["auto"] = "auto",
         batching: Literal["stratified", "joint", "pooled"] = "stratified",
         labeled_per_batch: int | None = None,
         labeled_rows: Literal["weighted", "drawn"] = "weighted",
@@ -306,11 +310,12 @@ class PUClassifier(PUEstimator):
         return self.loss
 
     def _training(self, n_rows: int) -> Training:
-        enough, many = (-(-steps * self.batch_size // n_rows) for steps in (1_000, 20_000))
+        size = automatic_size(n_rows) if self.batch_size == "auto" else self.batch_size
+        enough, many = (-(-steps * size // n_rows) for steps in (1_000, 20_000))
         automatic = min(500, max(enough, min(20, many)))
         return Training(
             epochs=automatic if self.epochs == "auto" else self.epochs,
-            batching=Batching(self.batch_size, self.batching, self.labeled_per_batch, self.labeled_rows),
+            batching=Batching(size, self.batching, self.labeled_per_batch, self.labeled_rows),
             optimizer=self.optimizer,
             lr=self.lr,
             weight_decay=self.weight_decay,

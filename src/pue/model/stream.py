@@ -265,9 +265,11 @@ def _assembled(
         columns.require_propensities(known)
     sample = torch.from_numpy(survey.vectorizer.transform(survey.sample))
     mean, std = sample.double().mean(dim=0), sample.double().std(dim=0, correction=0)
+    x = torch.cat([*training.x, mean.float()[None]])
+    training.x.clear()  # there are many where tables are large: no second copy while the rest is put together
     return StreamedRows(
         source, columns, survey.vectorizer, scenario, survey.counts,
-        x=torch.cat([*training.x, mean.float()[None]]),
+        x=x,
         labels=torch.from_numpy(np.append(labels, np.int8(0))),
         numbers=torch.from_numpy(of_positives(training.numbers, judging.numbers)),
         propensity=known,

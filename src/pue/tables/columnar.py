@@ -19,6 +19,8 @@ from pue.tables.table import Piece, Scan, Table
 
 END = sys.maxsize
 """A row after the last."""
+BUFFER = 2**16
+"""Bytes of a column that are read at a time."""
 
 
 def open_parquet(path: Path, parts: Sequence[Path] = ()) -> Table:
@@ -86,8 +88,12 @@ def _scan_groups(
 ) -> Iterator[pa.RecordBatch]:
     file.require_same()
     try:
-        # Without pre_buffer=False Arrow keeps what it has read of all row groups until the last is done.
-        with reading(file.path, "a Parquet file"), parquet.ParquetFile(file.path, pre_buffer=False) as opened:
+        # Without pre_buffer=False Arrow keeps what it has read of all row groups until the last is done, and without
+        # a buffer it reads whole columns of a row group before it gives the first row.
+        with (
+            reading(file.path, "a Parquet file"),
+            parquet.ParquetFile(file.path, pre_buffer=False, buffer_size=BUFFER) as opened,
+        ):
             batches = opened.iter_batches(batch_size=size, row_groups=groups, columns=names)
             yield from map(_sound, _cut(batches, start, stop, before=before))
     except InvalidInput:

@@ -48,6 +48,18 @@ class Batching:
             raise InvalidInput(f"{self.mode} batches cannot fix or draw the labeled rows. Use batching='stratified'.")
 
 
+def automatic_size(n_rows: int) -> int:
+    """Rows of a batch where nobody says: the fixed price of a step is not worth paying more than 20,000 times an epoch.
+
+    >>> [automatic_size(n) for n in (1_000, 5_000_000, 6_000_000, 50_000_000, 10**10)]
+    [256, 256, 512, 4096, 4096]
+    """
+    size = 256
+    while size < 4096 and n_rows > 20_000 * size:
+        size *= 2
+    return size
+
+
 class Batches:
     """The batches of a training set, epoch by epoch: `(index, factor)` pairs from a generator.
 
