@@ -15,6 +15,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
 
+import faster
 import loader
 import memory
 import sarem
@@ -29,6 +30,7 @@ BENCHMARKS: dict[str, Callable[[bool], Iterator[Result]]] = {
     "memory": memory.results,
     "scaling": scaling.results,
     "sarem": sarem.results,
+    "faster": faster.results,
 }
 COLUMNS = ("benchmark", "case", "ratio", "quartiles", "n", "target", "from")
 WIDTHS = (9, 53, 7, 15, 3, 8, 0)
