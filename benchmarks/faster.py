@@ -55,7 +55,8 @@ def results(quick: bool) -> Iterator[Result]:
         yield _result(name, backbone, *sides, repeats=repeats)
     for backbone, steps in (("tabular", 40), ("mlp", 4)):
         count = max(1, round(steps * scale))
-        yield _result(f"{STACKED} seeds as one network", backbone, _stacked(backbone, count), _one_by_one(backbone, count), repeats=repeats)  # fmt: skip
+        together, apart = _stacked(backbone, count), _one_by_one(backbone, count)
+        yield _result(f"{STACKED} seeds as one network", backbone, together, apart, repeats=repeats)
 
 
 def _result(name: str, backbone: str, ours: Work, theirs: Work, *, repeats: int) -> Result:

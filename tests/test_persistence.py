@@ -80,6 +80,7 @@ from pue.propensity import (
     Patches,
     Pool,
 )
+from pue.propensity import logistic as logistic_module
 from pue.training import Batching, EpochRecord, Training
 
 QUICK = Training(epochs=1, batching=Batching(64, "pooled"), validation=0.2, criterion="likelihood")
@@ -816,9 +817,10 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model with something of everything; tests copy it."""
     folder = tmp_path_factory.mktemp("original") / "model"
     backbone = partial(BACKBONES["tabular"], width=4, depth=1)
-    fitted((pd.DataFrame(table()[0], columns=list("abc")), table()[1]), propensity="logistic", backbone=backbone).save(
-        folder
-    )
+    rows = pd.DataFrame(table()[0], columns=list("abc")), table()[1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logistic_module, "FEW_COLUMNS", 2)  # as if there were many: of scikit-learn then
+        fitted(rows, propensity="logistic", backbone=backbone).save(folder)
     return folder
 
 

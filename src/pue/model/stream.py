@@ -120,7 +120,7 @@ class StreamedRows:
         """The rows of one process, shuffled, block by block."""
         pieces = [self.source.pieces[k] for k in self._own(seed, rank, size)]
         width = self.x.shape[1]
-        capacity = max(2 * READ, self.memory // 8 // (4 * width))
+        capacity = max(2 * READ, self.memory // 16 // (4 * width))  # twice that while half of it leaves
         rng = torch.Generator().manual_seed(seed % 2**62 + rank)
         buffer, filled = torch.empty(min(capacity, self.n_streamed), width), 0
         for rows in self._interleaved(pieces):

@@ -13,7 +13,10 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
 from pue.data import Features, PUData, Scenario, as_matrix
+from pue.propensity.newton import Design, LinearModel, Regression, probability
 from pue.propensity.protocol import PropensityModel
+
+FEW_COLUMNS = 500
 
 
 @dataclass(frozen=True)
@@ -34,35 +37,41 @@ class Logistic:
 
 @dataclass(frozen=True, eq=False)
 class LogisticModel:
-    """A fitted regression: x → P(labeled | x) in the rows it saw, or the odds of that."""
+    """A fitted regression of many columns: x → P(labeled | x) in the rows it saw, or the odds of that."""
 
     scaler: StandardScaler | None
     regression: LogisticRegression
     odds: bool = False
 
     def __call__(self, x: Features) -> Tensor:
-        probability = self.regression.predict_proba(_scale(as_matrix(x), self.scaler))[:, 1]
-        p = torch.from_numpy(probability.astype(np.float64))
-        return p / (1 - p).clamp(min=torch.finfo(p.dtype).tiny) if self.odds else p
+        scores = self.regression.decision_function(_scale(as_matrix(x), self.scaler))
+        return probability(torch.from_numpy(scores), self.odds)
 
 
-def labeled_probability(x: Features, labeled: Tensor, sample_weight: Tensor | None, *, C: float) -> LogisticModel:
-    """The regression of `labeled` on the rows as they are."""
-    matrix = as_matrix(x)
-    # Newton's method is exact to the last digits, so that weights and repeated rows agree; it needs few columns, and
-    # double precision. Many columns (images) stay float32, which spares eight bytes a pixel.
-    few = matrix.shape[1] <= 500
-    if few:
-        matrix = matrix.astype(np.float64, copy=False)
-    weight = None if sample_weight is None else sample_weight.numpy()
+def labeled_probability(
+    x: Features, labeled: Tensor, sample_weight: Tensor | None, *, C: float
+) -> LogisticModel | LinearModel:
+    """The regression of `labeled` on the rows as they are.
+
+    Newton's method is exact to the last digits, so that weights and repeated rows agree; it needs few columns, and
+    double precision. Many columns (images) stay float32, which spares eight bytes a pixel.
+    """
+    if int(np.prod(x.shape[1:])) <= FEW_COLUMNS:
+        with np.errstate(invalid="ignore"):  # the variance of a constant may come out as −1e-20; its scale is one then
+            design = Design.of(x, sample_weight)
+        s = labeled.numpy().astype(np.float64)
+        mass = np.ones_like(s) if sample_weight is None else sample_weight.numpy()
+        regression = Regression(design(x), C=C)
+        found = regression.solve(mass * s, mass * (1 - s), regression.start(), tol=1e-14)
+        return LinearModel(design, found.beta)
+    matrix, weight = as_matrix(x), None if sample_weight is None else sample_weight.numpy()
     # Pixels share one scale; standardising those that are almost always black would make noise loud.
-    with np.errstate(invalid="ignore"):  # the variance of a constant may come out as −1e-20; its scale is one then
+    with np.errstate(invalid="ignore"):
         scaler = (
             None if _is_bytes(x) else StandardScaler(with_mean=not sparse.issparse(matrix)).fit(matrix, None, weight)
         )
-    solver = "lbfgs" if not few else "newton-cg" if sparse.issparse(matrix) else "newton-cholesky"
-    regression = LogisticRegression(C=C, solver=solver, tol=1e-8 if few else 1e-4, max_iter=1000)
-    return LogisticModel(scaler, regression.fit(_scale(matrix, scaler), labeled.numpy(), sample_weight=weight))
+    fitted = LogisticRegression(C=C, max_iter=1000).fit(_scale(matrix, scaler), labeled.numpy(), sample_weight=weight)
+    return LogisticModel(scaler, fitted)
 
 
 def _is_bytes(x: Features) -> bool:
