@@ -28,7 +28,7 @@ from pue.engines.tasks import Tasks
 from pue.errors import EngineError, InvalidInput
 from pue.experiments import Outcome, Place, Spec, Store, Watch, comparable, execute, resolve
 from pue.experiments.execute import keep
-from pue.model import group
+from pue.model import group, scattered
 from pue.model.columns import Columns
 from pue.model.files import load_model
 from pue.model.recipe import Recipe
@@ -89,6 +89,17 @@ def busy_workers(title: bytes = b"ray::attempt") -> list[int]:
             continue  # it has ended
     ours = [pid for pid, found in titles.items() if found.startswith(title)]
     return [pid for pid in ours if parents.get(parents[pid]) == os.getpid()]
+
+
+def kill_one(title: bytes, killed: list[int]) -> None:
+    """The first worker that is busy with this, half a second after it was seen."""
+    deadline = time.monotonic() + 90
+    while not killed and time.monotonic() < deadline:
+        for pid in busy_workers(title)[:1]:
+            time.sleep(0.5)
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
+        time.sleep(0.02)
 
 
 def test_a_bench_has_the_records_of_a_local_one_even_if_a_worker_is_killed(
@@ -250,6 +261,40 @@ def test_what_goes_wrong_in_a_worker_is_said_as_locally(
     assert list(tmp_path.glob("*o.csv*")) == []
 
 
+def test_a_row_group_that_is_cut_is_said_as_locally(run: Run, shared: Cluster, folder: Path, tmp_path: Path) -> None:
+    content = bytearray((folder / "rows.parquet").read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 200_000] = bytes(200_000)  # the footer is sound: only reading the group tells
+    (tmp_path / "cut.parquet").write_bytes(content)
+    arguments = ["predict", folder / "model", tmp_path / "cut.parquet", "-o", tmp_path / "o.parquet"]
+    for engine in ("local", "ray"):
+        code, _, err = run(*arguments, "--engine", engine)
+        assert code == 2
+        assert "cut.parquet is damaged or not a Parquet file" in " ".join(err.split())
+        assert [path.name for path in tmp_path.iterdir()] == ["cut.parquet"]
+
+
+def test_a_worker_that_is_killed_changes_no_prediction(
+    run: Run, shared: Cluster, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["predict", folder / "model", folder / "rows.parquet", "--quiet"]
+    assert run(*arguments, "-o", tmp_path / "local.parquet")[0] == 0
+    score_range = scattered._score_range
+
+    def slowly(ranges: pa.Table, job: Any) -> Iterator[pa.Table]:
+        time.sleep(2)  # long enough to be killed
+        yield from score_range(ranges, job)
+
+    monkeypatch.setattr(scattered, "_score_range", slowly)
+    killed: list[int] = []
+    killer = threading.Thread(target=kill_one, args=(b"ray::MapBatches", killed))
+    killer.start()
+    code, _, err = run(*arguments, "-o", tmp_path / "ray.parquet", "--engine", "ray")
+    killer.join()
+    assert (code, len(killed)) == (0, 1), err
+    assert (tmp_path / "local.parquet").read_bytes() == (tmp_path / "ray.parquet").read_bytes()
+
+
 def test_rows_that_no_worker_can_read(shared: Cluster, folder: Path, tmp_path: Path) -> None:
     table(50).to_parquet(tmp_path / "rows.parquet")
     source = open_source(tmp_path / "rows.parquet")
@@ -389,17 +434,7 @@ def test_workers_fit_the_model_of_one_process_even_if_one_is_killed(
 ) -> None:
     assert run("fit", small, *FIT, "-o", tmp_path / "here")[0] == 0
     killed: list[int] = []
-
-    def kill_one() -> None:
-        deadline = time.monotonic() + 90
-        while not killed and time.monotonic() < deadline:
-            for pid in busy_workers(b"ray::RayTrainWorker")[:1]:
-                time.sleep(0.5)
-                os.kill(pid, signal.SIGKILL)
-                killed.append(pid)
-            time.sleep(0.02)
-
-    killer = threading.Thread(target=kill_one)
+    killer = threading.Thread(target=kill_one, args=(b"ray::RayTrainWorker", killed))
     killer.start()
     code, _, err = run("fit", small, *FIT, "-o", tmp_path / "there", "--engine", "ray", "--workers", 2)
     killer.join()
