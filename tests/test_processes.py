@@ -10,6 +10,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from pue.crossval import out_of_fold
 from pue.data import PUData
 from pue.errors import InvalidInput, PueWarning
 from pue.model.files import load_model
+from pue.propensity import CrossFit, Logistic
 from pue.risks import Risk, dist_pu, nnpu, upu
 from pue.training import Augmentation, Batching, Checkpointing, Training, train
 from pue.training.processes import Part, alone, on_first, place, spread
@@ -248,7 +250,29 @@ def shared_out(rank: int, size: int, folder: Path) -> dict[str, list[float]]:
     data, e = rows()
     common: dict[str, Any] = {"prior": 0.4, "random_state": 0, "backbone": "linear", "epochs": 2, "progress": False}
     scores = out_of_fold(PUClassifier(**common), data, prior=0.4, propensity=e, folds=4)
-    return {"scores": scores.tolist()}
+    crossed = CrossFit(Signed(rank), 3).fit(data, prior=0.4)
+    assert [model.rank for model in crossed.models] == [number % size for number in range(3)]
+    return {"scores": scores.tolist(), "e": crossed.held_out.tolist()}
+
+
+@dataclass(frozen=True)
+class Signed:
+    """An estimator whose models say which process made them."""
+
+    rank: int
+
+    def fit(self, data: PUData, *, prior: float, seed: int = 0) -> Any:
+        assert place() == (0, 1)  # what a process does for all is its own affair
+        return SignedModel(Logistic().fit(data, prior=prior, seed=seed), self.rank)
+
+
+@dataclass(frozen=True)
+class SignedModel:
+    model: Any
+    rank: int
+
+    def __call__(self, x: Any) -> Tensor:
+        return self.model(x)
 
 
 def _fail(text: str) -> Any:
@@ -261,6 +285,8 @@ def test_one_works_for_all_and_all_share_the_folds(tmp_path: Path) -> None:
     common: dict[str, Any] = {"prior": 0.4, "random_state": 0, "backbone": "linear", "epochs": 2, "progress": False}
     straight = out_of_fold(PUClassifier(**common), data, prior=0.4, propensity=e, folds=4).tolist()
     assert [answer["scores"] for answer in answers] == [straight, straight]
+    e = CrossFit(Logistic(), 3).fit(data, prior=0.4).held_out.tolist()
+    assert [answer["e"] for answer in answers] == [e, e]
     with alone():
         assert place() == (0, 1)
     assert on_first(lambda: 3) == 3

@@ -17,11 +17,12 @@ from pue.model.recipe import Recipe, Say
 from pue.model.rows import Rows
 from pue.model.stream import StreamedRows
 from pue.priors import PriorEstimate, estimate_prior
-from pue.propensity import PropensityModel, PropensityReport, examine, find_propensity, process
+from pue.propensity import PropensityEstimator, PropensityModel, PropensityReport, examine, find_propensity, process
 from pue.propensity.smooth import from_others
 from pue.randomness import derive
 from pue.reduction import fit_reduction
 from pue.threads import one_thread
+from pue.training.processes import on_first
 
 SAMPLE = 100_000
 """Prior, propensities and diagnosis of larger tables come from so many rows drawn at random."""
@@ -69,23 +70,35 @@ def _prepare(rows: Rows | StreamedRows, recipe: Recipe, say: Say) -> Basis:
     seed = recipe.seed
     sample, chosen = rows.sample(SAMPLE, derive(seed, 5))
     say("estimating the share of positives" if isinstance(recipe.prior, str) else "checking the prior")
-    prior = _prior(sample, recipe)
+    prior = on_first(lambda: _prior(sample, recipe))
     model, e, report = None, None, None
     if rows.propensity is not None:
         e, report = process(torch.from_numpy(rows.propensity), source="known")
     elif recipe.propensity is not None:
         say(f"estimating propensities ({recipe.propensity})")
         estimator = find_propensity(recipe.propensity)
-        model = estimator.fit(sample, prior=prior.value, seed=derive(seed, 1))
+        model = _fitted(estimator, sample, prior.value, derive(seed, 1))
         e, report = examine(model, sample, estimator=estimator)
         e = _of_all_labeled(model, rows, chosen[sample.labeled], e)
     say("testing whether the labels are biased")
     names = None if rows.vectorizer is None else rows.vectorizer.feature_names
-    diagnosis = diagnose(
-        sample.x, sample.labels, prior=prior, scenario=recipe.scenario, names=names, seed=seed,
-        propensity=None if model is None else _Fitted(model),
+    diagnosis = on_first(
+        lambda: diagnose(
+            sample.x, sample.labels, prior=prior, scenario=recipe.scenario, names=names, seed=seed,
+            propensity=None if model is None else _Fitted(model),
+        )
     )  # fmt: skip
     return Basis(prior, e, _judging(rows, e, seed) if model is not None else e, model, report, diagnosis)
+
+
+def _fitted(estimator: PropensityEstimator, data: PUData, prior: float, seed: int) -> PropensityModel:
+    """In a process group folds are shared out where there are some; other estimators are the work of one process."""
+
+    def fit() -> PropensityModel:
+        return estimator.fit(data, prior=prior, seed=seed)
+
+    found = fit() if getattr(estimator, "shares_out", False) else None
+    return on_first(lambda: found or fit())
 
 
 def _judging(rows: Rows | StreamedRows, e: Tensor | None, seed: int) -> Tensor | None:

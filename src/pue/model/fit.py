@@ -56,7 +56,7 @@ def fit_model(
     started = time.perf_counter()
     with threads(rows), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PueWarning)
-        basis = on_first(lambda: prepare(rows, recipe, say))
+        basis = prepare(rows, recipe, say)
         say("training")
         if isinstance(rows, Rows):
             classifier, scored = _train(rows, recipe, basis, say)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
+from typing import ClassVar
 
 from scipy import sparse
 
@@ -45,6 +46,7 @@ class Auto:
     `str` of the model says what was chosen: the shares of the pool.
     """
 
+    shares_out: ClassVar = True
     folds: int = 3
     """Folds of the learned members. Neighbors have nothing to learn and get ten."""
     jobs: int = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from pue.propensity.calibration import CALIBRATIONS, Power, Steps, fit_calibrati
 from pue.propensity.logistic import Logistic
 from pue.propensity.protocol import PropensityEstimator, PropensityModel
 from pue.randomness import derive
+from pue.training.processes import spread
 
 SMALL = 20_000
 REFERENCE = 5_000
@@ -36,6 +38,8 @@ class CrossFit:
     fold of all rows keeps the ratio of labels to rows, so without that noise the factor is 1.)
     """
 
+    shares_out: ClassVar = True
+    """Whether the processes of a group share its work, so that all of them must call it."""
     estimator: PropensityEstimator = field(default_factory=Logistic)
     folds: int = 3
     jobs: int = 1
@@ -52,9 +56,7 @@ class CrossFit:
 
     def fit(self, data: PUData, *, prior: float, seed: int = 0) -> CrossFitted:
         fold = torch.from_numpy(content_folds(data.x, data.labels, self.folds, seed=seed))
-        models: list[PropensityModel] = Parallel(n_jobs=self.jobs)(
-            delayed(fit_rows)(self.estimator, data, fold != k, prior, derive(seed, k)) for k in range(self.folds)
-        )
+        models = self._models(data, fold, prior, seed)
         rows = torch.cat([torch.nonzero(data.labeled)[:, 0], reference_rows(data)])
         columns = _out_of_fold(models, data.x, fold, rows)
         factors = torch.ones(self.folds, columns.shape[1], dtype=torch.float64)
@@ -65,6 +67,17 @@ class CrossFit:
         columns = _calibrated(columns, curves)
         held_out, reference = columns[: data.n_labeled], columns[data.n_labeled :]
         return CrossFitted(tuple(models), fold, factors, held_out, reference, curves)
+
+    def _models(self, data: PUData, fold: Tensor, prior: float, seed: int) -> list[PropensityModel]:
+        """One for each fold; in a process group the folds are shared out."""
+
+        def given(k: int) -> tuple[Any, ...]:
+            return self.estimator, data, fold != k, prior, derive(seed, k)
+
+        found = spread(range(self.folds), lambda k: fit_rows(*given(k)), even_if_few=True)
+        if found is None:
+            found = Parallel(n_jobs=self.jobs)(delayed(fit_rows)(*given(k)) for k in range(self.folds))
+        return found
 
     def _calibrate(self, data: PUData, rows: Tensor, columns: Tensor) -> tuple[Power | Steps, ...]:
         if self.calibration is None:

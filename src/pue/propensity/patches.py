@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -22,6 +23,7 @@ class Patches:
     patches: there it is the same pool on the columns.
     """
 
+    shares_out: ClassVar = True
     patterns: int = 400
     components: int = 200
     folds: int = 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -30,6 +31,7 @@ class Pool:
     give it an enormous weight alone: ê ≥ λ_m ê_m for every member.
     """
 
+    shares_out: ClassVar = True
     members: Mapping[str, CrossFit]
     smooth: bool = True
     """Whether the labeled rows' ê are averaged over their nearest labeled rows, see `smooth_over_labeled`."""

@@ -110,10 +110,11 @@ def on_first(make: Callable[[], Found]) -> Found:
     return _outcome(*box[0])
 
 
-def spread(items: Sequence[Item], work: Callable[[Item], Found]) -> list[Found] | None:
-    """The work on every item, each done by one process; None where there are fewer items than processes."""
+def spread(items: Sequence[Item], work: Callable[[Item], Found], *, even_if_few: bool = False) -> list[Found] | None:
+    """The work on every item, each done by one process; None where there are fewer items than processes, unless some
+    may be idle."""
     rank, size = place()
-    if size == 1 or len(items) < size:
+    if size == 1 or (len(items) < size and not even_if_few):
         return None
     own = [_attempt(lambda item=item: work(item)) for item in items[rank::size]]  # type: ignore[misc]
     parts: list[list[tuple[Found | None, Exception | None]]] = [[] for _ in range(size)]
