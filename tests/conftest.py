@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -14,6 +15,9 @@ import pue
 
 # With --import-mode=importlib the tests' folder is not on the path; `import twins` needs it.
 sys.path.insert(0, str(Path(__file__).parent))
+
+# Shells start background jobs deaf to Ctrl-C, and children inherit that: tests that interrupt a command would hang.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The machines that run this have few cores, and a test's tensors are too small to share.
 torch.set_num_threads(1)
