@@ -1,7 +1,7 @@
 """The scores of `score_batches`, bit for bit and in order, computed by many: ranges of rows through Ray Data.
 
-A range is a batch of the local code, so that both score the same rows together. Workers read their ranges themselves:
-the rows must lie where every worker finds them.
+A range is some batches of the local code, so that both score the same rows together. Workers read their ranges
+themselves: the rows must lie where every worker finds them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from pue.threads import one_thread
 
 SAID = "said"
 """Under which an error keeps its words: Ray Data adds advice of its own to them."""
+MOST_BATCHES, FEWEST_RANGES = 16, 4
+"""Batches of a range; ranges of a worker, if there are so many batches."""
 HELD = 1 << 28
 """Bytes of results that wait to be written."""
 
@@ -42,7 +44,7 @@ def score_on(
     if posterior:
         known_propensity(model, source)  # an error of all ranges is better raised before the first
     size = BATCH if model.vectorizer is not None else IMAGE_BATCH
-    ranges = [{"start": at, "stop": min(at + size, source.n_rows)} for at in range(0, source.n_rows, size)]
+    ranges = [{"start": a, "stop": b} for a, b in ranges_of(source.n_rows, size, cluster.workers)]
     job = cluster.ray.put((model, source, tuple(others), posterior))
     with_scores = _dataset(cluster, ranges).map_batches(
         _score_range,
@@ -60,6 +62,18 @@ def score_on(
         if (found := _cause(error)) is not None:
             raise found from error
         raise EngineError(f"the workers of Ray could not score {source.path}: {error}") from error
+
+
+def ranges_of(n_rows: int, size: int, workers: int) -> list[tuple[int, int]]:
+    """Whole batches, several to a range: where a range begins inside a row group, what is before it is read in vain.
+    But a few ranges for every worker, so that all end at about the same time.
+
+    >>> ranges_of(10, size=2, workers=1), len(ranges_of(10**8, size=65_536, workers=2))
+    ([(0, 4), (4, 8), (8, 10)], 96)
+    """
+    batches = -(-n_rows // size)
+    step = size * min(MOST_BATCHES, max(1, -(-batches // (FEWEST_RANGES * workers))))
+    return [(at, min(at + step, n_rows)) for at in range(0, n_rows, step)]
 
 
 class _Job:
