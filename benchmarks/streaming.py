@@ -23,6 +23,7 @@ from measure import command
 from pyarrow import parquet
 
 import pue
+from pue.model.stream import held_share
 
 GROUP, SAMPLE, TEST, PRIOR = 500_000, 1_000_000, 500_000, 0.1
 
@@ -86,15 +87,18 @@ def main() -> None:
         table, model = folder / f"{rows}.parquet", folder / f"model-{what.replace(' ', '-')}-{rows}"
         generate(table, rows, 1)
         line = {"what": what, "rows": rows, "bytes": table.stat().st_size, **fit(table, model, *options)}
-        history = pue.load(model).classifier.history_
+        fitted = pue.load(model)
+        history, labeled = fitted.classifier.history_, fitted.summary["data"]["n_labeled"]
+        held = held_share(labeled, rows - labeled) if options else 0.0
         line |= {"epochs": len(history), "training_seconds": sum(epoch.seconds for epoch in history)}
+        line |= {"trained_rows": round(rows * (1 - held)) * len(history)}
         line |= judged(model, folder / "test.parquet")
         with arguments.out.open("a") as file:
             file.write(json.dumps(line) + "\n")
         done.append(line)
     print(f"{'':10} {'rows':>12} {'accuracy':>9} {'AUC':>6} {'peak GB':>8} {'seconds':>8} {'training rows/s':>16}")
     for line in done:
-        speed = line["rows"] * line["epochs"] / line["training_seconds"]
+        speed = line["trained_rows"] / line["training_seconds"]
         print(
             f"{line['what']:10} {line['rows']:>12,} {100 * line['accuracy']:>9.2f} {100 * line['auc']:>6.2f} "
             f"{line['peak_gb']:>8.2f} {line['seconds']:>8.0f} {speed:>16,.0f}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections import defaultdict
 from pathlib import Path
@@ -56,3 +57,28 @@ def test_the_page_on_evaluation_shows_how_digits_are_calibrated(kind: str) -> No
         values = 100 * np.array([record["found"][f"{kind}, {name}"] for record in found])
         cells.append(f"{values.mean():.1f} ± {values.std(ddof=1):.1f}")
     assert " | ".join(cells) in (DOCS / "evaluation.md").read_text()
+
+
+def test_the_page_on_scaling_shows_what_was_streamed() -> None:
+    page = (DOCS / "scaling.md").read_text()
+    for found in records("streaming"):
+        cells = [f"{100 * found['accuracy']:.2f}", f"{100 * found['auc']:.2f}", f"{found['peak_gb']:.2f}"]
+        cells.append(f"{found['cpu_seconds']:.0f}")
+        assert f"{found['rows']:,}" in page
+        assert " | ".join(cells) in page
+    small, _, large = records("streaming")
+    assert large["accuracy"] >= small["accuracy"]
+    assert large["peak_gb"] < 2
+
+
+def test_the_page_on_scaling_shows_what_the_cost_model_predicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS.parent / "benchmarks"))
+    predicted = importlib.import_module("cost_model").predicted
+    found = json.loads((DOCS / "results" / "cost_model.json").read_text())
+    page = (DOCS / "scaling.md").read_text()
+    for power in (8, 10):
+        for workers in (1, 8, 64, 512):
+            for batch in (256, 4096):
+                cost = predicted(found, 10.0**power, workers, batch)
+                cells = [f"{cost[name]:.2g}" for name in ("prepare", "epoch", "communication", "score")]
+                assert f"| 10^{power} | {workers} | {batch} | {' | '.join(cells)} |" in page

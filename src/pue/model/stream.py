@@ -192,7 +192,7 @@ def stream_rows(
     assert survey.vectorizer is not None  # images are not streamed
     vectorizer, counts = survey.vectorizer, survey.counts
     _require_room(survey, memory)
-    share = min(MOST_HELD, max(HELD_LABELED / counts[1], HELD_ROWS / counts[0]))
+    share = held_share(counts[1], counts[0])
     kept = min(share, HELD_ROWS / counts[0])  # of the unlabeled rows that are held out, enough to judge by
     held, judges = (np.uint64(min(2**64 - 1, int(part * 2**64))) for part in (share, kept))
     training, judging, streamed, start = _Kept(), _Kept(), [], 0
@@ -209,6 +209,15 @@ def stream_rows(
     survey.require_same(source, start)
     return _assembled(source, columns, survey, Scenario.parse(scenario), training, judging, tuple(streamed),
                       share / kept, int(held), seed, memory)  # fmt: skip
+
+
+def held_share(labeled: int, unlabeled: int) -> float:
+    """The share of the rows that judge and do not train.
+
+    >>> held_share(1_000, 100_000), held_share(2_000_000, 50_000_000)
+    (0.2, 0.005)
+    """
+    return min(MOST_HELD, max(HELD_LABELED / labeled, HELD_ROWS / unlabeled))
 
 
 def _require_room(survey: Survey, memory: int) -> None:
