@@ -228,8 +228,8 @@ MUTANTS = [
     Mutant("backbones/inputs.py", "torch.where(varies, 1 / std, 0.0)", "(1 / std)",
            "constant features divided by zero", CONSTANT),
     # propensities
-    Mutant("propensity/crossfit.py", "delayed(fit_rows)(self.estimator, data, fold != k,",
-           "delayed(fit_rows)(self.estimator, data, fold >= 0,",
+    Mutant("propensity/crossfit.py", "return self.estimator, data, fold != k,",
+           "return self.estimator, data, fold >= 0,",
            "folds that see their own rows", OWN_ROWS),
     Mutant("propensity/crossfit.py", "mass[data.labeled & (fold == k)].sum() / expected",
            "mass[fold == k].sum() / expected",

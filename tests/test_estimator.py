@@ -271,7 +271,8 @@ def test_labeled_negatives_are_accepted(problem: dict[str, np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "epochs"), [(300, 500), (2_000, 128), (60_000, 20), (256_000, 20), (1_000_000, 6), (50_000_000, 1)]
+    ("rows", "epochs"),
+    [(300, 500), (2_000, 128), (60_000, 20), (256_000, 20), (1_000_000, 6), (50_000_000, 2), (10**9, 1)],
 )
 def test_the_number_of_epochs_follows_the_number_of_rows(rows: int, epochs: int) -> None:
     assert PUClassifier()._training(rows).epochs == epochs

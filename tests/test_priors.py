@@ -414,7 +414,7 @@ def test_what_cannot_be_estimated_is_refused() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("labels", "name", "repeats"), [("scar", "bbe", 50), ("biased", "clustered", 20)])
+@pytest.mark.parametrize(("labels", "name", "repeats"), [("scar", "bbe", 50), ("biased", "clustered", 10)])
 def test_the_interval_holds_the_prior(labels: str, name: str, repeats: int) -> None:
     # Fifty repetitions of more cases: examples/prior_coverage.py.
     covered = 0

@@ -343,6 +343,8 @@ def test_fit_streams_what_does_not_fit_and_finds_the_same(run: Run, path: Path, 
         "column:e",
         "--prior",
         "0.4",
+        "--epochs",
+        "10",
         "--json",
     )
     whole = run(*common, "-o", tmp_path / "whole")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import logging
+import os
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
@@ -46,6 +47,7 @@ def fit_on(cluster: Cluster, job: Job, scratch: Path) -> PUModel:
     """The model of a job; `scratch` is a folder that workers and this process share, for the model to travel."""
     train, torch_train = (importlib.import_module(name) for name in ("ray.train", "ray.train.torch"))
     logging.getLogger("ray.train").setLevel(logging.CRITICAL)
+    os.environ.setdefault("TORCH_PROCESS_GROUP_SHUTDOWN_TIMEOUT_S", "5")  # after a worker died; Ray: 30
     processors = int(cluster.ray.cluster_resources().get("CPU", 0))
     if cluster.workers > processors:
         raise EngineError(f"{cluster.workers} workers need as many CPUs, but the cluster has {processors}.")
