@@ -1,7 +1,7 @@
 """Benchmarks of pue. Every number is a ratio, measured in this one run; README.md says what each means.
 
 examples:
-  python benchmarks/run.py                       everything, in about eight minutes
+  python benchmarks/run.py                       everything, in about twelve minutes
   python benchmarks/run.py --quick               everything on small problems, for a look
   python benchmarks/run.py --only step,loader    some of it
   python benchmarks/run.py --markdown            the table of README.md
