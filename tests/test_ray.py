@@ -331,14 +331,13 @@ def closed_port() -> int:
         return int(free.getsockname()[1])
 
 
-@pytest.mark.parametrize("scheme", ["", "ray://"])
 @pytest.mark.parametrize("command", ["bench", "predict"])
-def test_an_address_where_nothing_answers(command: str, scheme: str, run: Run, folder: Path, tmp_path: Path) -> None:
+def test_an_address_where_nothing_answers(command: str, run: Run, folder: Path, tmp_path: Path) -> None:
     arguments = {
         "bench": ["bench", "digits", "--preset", "smoke", "--out", tmp_path / "runs"],
         "predict": ["predict", folder / "model", folder / "parts", "-o", tmp_path / "o.csv"],
     }
-    address = f"{scheme}127.0.0.1:{closed_port()}"
+    address = f"127.0.0.1:{closed_port()}"
     began = time.monotonic()
     code, out, err = run(*arguments[command], "--engine", "ray", "--address", address)
     assert time.monotonic() - began < 20
@@ -357,10 +356,15 @@ def test_something_else_at_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
         require_ray_at(f"127.0.0.1:{server.getsockname()[1]}")
 
 
-@pytest.mark.parametrize("address", ["head", "head:", ":6379", "head:x", "head:70000", "ray://head", ""])
+@pytest.mark.parametrize("address", ["head", "head:", ":6379", "head:x", "head:70000", ""])
 def test_what_is_no_address(address: str) -> None:
     with pytest.raises(InvalidInput, match="an address is host:port"):
         require_ray_at(address)
+
+
+def test_rays_client_is_refused_with_a_remedy() -> None:
+    with pytest.raises(InvalidInput, match=r"address of Ray's client.*--address auto.*ray job submit"):
+        require_ray_at("ray://head:10001")
 
 
 def test_workers_without_the_package_or_with_another_version(shared: Cluster) -> None:

@@ -51,7 +51,7 @@ Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=2*
 Engine = Annotated[str, typer.Option(help="Who does the work: local, or ray, here or on a cluster.")]
 Address = Annotated[
     str | None,
-    typer.Option(help="With --engine ray: host:port, ray://host:port or auto.", show_default="a Ray of its own"),
+    typer.Option(help="With --engine ray: host:port or auto.", show_default="a Ray of its own"),
 ]
 Workers = Annotated[
     int | None, typer.Option(help="With --engine ray: tasks at once.", show_default="the cluster's CPUs", min=1)

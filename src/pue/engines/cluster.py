@@ -75,7 +75,6 @@ def ray_cluster(address: str | None = None, workers: int | None = None) -> Itera
 
 def _import_ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_CLIENT_MAX_CONNECTION_TIMEOUT_S", "5")  # of each of three attempts at ray://
     try:
         return importlib.import_module("ray")
     except ImportError as error:
@@ -97,16 +96,19 @@ def require_ray_at(address: str) -> None:
     """An error where nothing answers at `address`, or not as Ray does: `ray.init` would wait for minutes."""
     if address == "auto":  # Ray looks for one on this machine and says at once if there is none
         return
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if address.startswith("ray://"):
+        raise InvalidInput(
+            f"{address} is the address of Ray's client, through which Ray Data and Ray Train cannot be driven. Run the "
+            "command on a machine of the cluster with --address auto (or host:port), or hand it in: ray job submit."
+        )
+    host, colon, port = address.rpartition(":")
     if not (host and colon and port.isdecimal() and 0 < int(port) < 65_536):
-        raise InvalidInput(f"an address is host:port, ray://host:port or auto; got {address!r}.")
+        raise InvalidInput(f"an address is host:port or auto; got {address!r}.")
     remedy = "Start one with `ray start --head`, or leave --address out for a Ray of this machine."
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT).close()
     except OSError as error:
         raise EngineError(f"there is no Ray at {address} ({error.strerror or error}). {remedy}") from error
-    if address.startswith("ray://"):
-        return  # Ray's client bounds its attempts itself
     try:  # only its end matters: what it has to complain about, ray.init says too
         subprocess.run(
             [sys.executable, "-m", "ray.scripts.scripts", "status", "--address", address],
