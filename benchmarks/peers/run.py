@@ -32,7 +32,7 @@ LIMIT = 900
 """Seconds of processor time after which a run is stopped."""
 
 BOTH = {
-    "pue": ["nnPU, 6 layers", "nnPU, linear", "Elkan-Noto", "Elkan-Noto, 2 folds"],
+    "pue": ["nnPU, 6 layers", "nnPU, linear", "nnPU, linear, batches of 4,096", "Elkan-Noto", "Elkan-Noto, 2 folds"],
     "pulearn": ["nnPU, linear", "nnPU, linear, lr=1", "Elkan-Noto", "Elkan-Noto, weighted", "bagging",
                 "bagging, balanced"],
     "pu-toolbox": ["nnPU, 6 layers", "uPU, linear", "Dist-PU", "Self-PU", "Elkan-Noto", "Elkan-Noto, retrained", "PUSB",

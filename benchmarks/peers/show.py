@@ -12,6 +12,7 @@ Record = dict[str, Any]
 PAIRS = [
     ("nnPU, 6 layers, same network and batches", "nnPU, 6 layers", "pu-toolbox", "nnPU, 6 layers"),
     ("nnPU, linear", "nnPU, linear", "pulearn", "nnPU, linear"),
+    ("nnPU, linear, batches of 4,096", "nnPU, linear, batches of 4,096", "pulearn", "nnPU, linear"),
     ("Elkan-Noto, four regressions", "Elkan-Noto", "pu-toolbox", "Elkan-Noto"),
     ("Elkan-Noto, one pass over the rows", "Elkan-Noto, 2 folds", "pulearn", "Elkan-Noto"),
 ]

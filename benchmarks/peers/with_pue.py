@@ -53,8 +53,8 @@ def same_network(problem: Problem, seed: int, **options: Any) -> PUClassifier:
     )
 
 
-def linear(problem: Problem, seed: int) -> PUClassifier:
-    return PUClassifier("nnpu", backbone="linear", **common(problem, seed))
+def linear(problem: Problem, seed: int, **options: Any) -> PUClassifier:
+    return PUClassifier("nnpu", backbone="linear", **options, **common(problem, seed))
 
 
 def digits(method: str, propensity: str | None) -> Method:
@@ -134,6 +134,7 @@ def _divided(rate: Any, data: PUData, prior: float) -> Fitted:
 METHODS = {
     "nnPU, 6 layers": classifier(same_network),
     "nnPU, linear": classifier(linear),
+    "nnPU, linear, batches of 4,096": classifier(lambda p, seed: linear(p, seed, batch_size=4096, lr=1e-2)),
     "Elkan-Noto": Method(elkan_noto_of, images=True),
     "Elkan-Noto, 2 folds": Method(elkan_noto_of_two, images=True),
     "nnPU, preset fast": digits("nnpu", None),
