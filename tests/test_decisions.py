@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pue import weights
+from pue.data import Scenario
 from pue.decisions import ZERO, best_f1, budget, decide, prior_quantile, target_precision
 from pue.errors import InvalidInput
 
@@ -121,7 +122,7 @@ def test_target_precision_equals_the_search_over_all_thresholds():
         scores = torch.from_numpy(rng.integers(0, 12, 40).astype(float))
         labels = torch.from_numpy((rng.random(40) < 0.1 + 0.05 * scores.numpy()).astype(np.int8))
         labels[0], labels[1] = 1, 0
-        w = weights.uniform(labels, prior=0.3)
+        w = weights.uniform(labels, prior=0.3, scenario=Scenario.CASE_CONTROL)
         target = float(rng.uniform(0.3, 0.9))  # all rows together have a precision of 0.3
         found = []
         for threshold in sorted(set(scores.tolist())):
