@@ -47,7 +47,7 @@ OWN = {
     },
     "table": {
         "pue": ["nnPU", "nnPUe", "nnPUe, SAR-EM", "nnPUe, SAR-EM, 6 layers",
-                "nnPUe, double logistic, 6 layers", "Dist-PUe", "P-vs-U",
+                "nnPUe, double logistic", "nnPUe, double logistic, 6 layers", "Dist-PUe", "P-vs-U",
                 "PUWrapper, logistic, auto", "PUWrapper, boosting, auto",
                 "pue fit"],
         "pulearn": ["Elkan-Noto, boosting"],

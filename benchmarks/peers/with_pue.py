@@ -145,6 +145,7 @@ METHODS = {
     "nnPUe": network("nnpu", "auto"),
     "nnPUe, SAR-EM": network("nnpu", "sarem", labeled_rows="drawn"),
     "nnPUe, SAR-EM, 6 layers": drawn("sarem"),
+    "nnPUe, double logistic": network("nnpu", "double_logistic", labeled_rows="drawn"),
     "nnPUe, double logistic, 6 layers": drawn("double_logistic"),
     "Dist-PUe": network("distpu", "auto"),
     "P-vs-U": network("quantile", None),
