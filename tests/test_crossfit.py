@@ -323,7 +323,7 @@ def test_every_reading_of_the_regulariser_is_the_written_one(form: str, monkeypa
     training = Training(epochs=1, batching=Batching(8, "pooled"))
     Network(alpha=3.0, form=form, backbone="linear", training=training).fit(PUData(x, labels), prior=0.5)
     scores = torch.linspace(-3, 1, 8, dtype=torch.float64)
-    s = [1, 0, 0, 1, 0, 0, 0, 0]
+    s = [1, 0, 0, 1, 0, 1, 0, 0]  # another share of labels than that of all rows
     w = torch.full((8,), 1 / 8, dtype=torch.float64)
     positive = w * torch.tensor(s)
     found = float(caught["risk"](scores, RowWeights(positive, w - positive)))
