@@ -98,7 +98,7 @@ def _fitted(estimator: PropensityEstimator, data: PUData, prior: float, seed: in
         return estimator.fit(data, prior=prior, seed=seed)
 
     found = fit() if getattr(estimator, "shares_out", False) else None
-    return on_first(lambda: found or fit())
+    return on_first(fit if found is None else lambda: found)
 
 
 def _judging(rows: Rows | StreamedRows, e: Tensor | None, seed: int) -> Tensor | None:
