@@ -4,22 +4,27 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DOCS   := $(VENV)/.docs
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+BARE   := $(VENV)-bare
+PIP    := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # Two processes with two threads each wait for each other on two cores.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test check mutants bench docs clean
+.PHONY: demo test check bare mutants bench docs clean
 
 demo: $(READY)  ## train on biased digits, print the table, write the plots
-	$(BIN)/python -m pue.demo
+	$(BIN)/python -m pue demo
 
-test: check  ## style, types and all tests
+test:  ## style, types, the library without its extras, and all tests
+	$(MAKE) --jobs 2 check bare
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+bare: $(BARE)/.pue  ## README's Python in an environment that holds the library alone
+	$(ONE_THREAD) $(BARE)/bin/python -I tests/bare.py
 
 mutants: $(READY)  ## break the code on purpose; every mutant must be killed
 	$(BIN)/python tests/mutants.py
@@ -32,12 +37,21 @@ docs: $(DOCS)  ## the documentation as a site, in site/; warnings are errors
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --editable '.[dev]'
+	$(BIN)/python $(PIP) --editable '.[dev]'
+	touch $@
+
+$(BARE)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv --clear $(BARE)
+	$(BARE)/bin/python $(PIP) --no-compile .
+	touch $@
+
+$(BARE)/.pue: $(BARE)/.ready $(shell find src -name '*.py')
+	$(BARE)/bin/python $(PIP) --no-compile --no-deps .
 	touch $@
 
 $(DOCS): $(READY)
-	$(PIP) --editable '.[docs]'
+	$(BIN)/python $(PIP) --editable '.[docs]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo_output site
+	rm -rf $(VENV) $(BARE) demo_output site

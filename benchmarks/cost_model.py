@@ -1,4 +1,4 @@
-"""What a row costs, measured; what many rows on many workers would cost, predicted: the numbers of docs/scaling.md.
+"""What a row costs, measured; what many rows on many workers would cost, predicted: the numbers of docs/lab/scaling.md.
 
     python benchmarks/cost_model.py --out cost_model.json
 
@@ -25,17 +25,17 @@ from pyarrow import parquet
 from torch import distributed
 
 from pue import PUClassifier
+from pue.app.roles import Roles
+from pue.app.sources.opening import open_source
+from pue.app.stream import stream_rows
+from pue.app.survey import survey_rows
+from pue.app.vectorizer.vectorize import Vectorizer
 from pue.backbones import InputSpec, build
-from pue.data import PUData
-from pue.model.columns import Columns
-from pue.model.stream import stream_rows
-from pue.model.survey import survey_rows
-from pue.risks import nnpu
-from pue.tables.sources import open_source
-from pue.tables.vectorize import Vectorizer
-from pue.threads import one_thread
+from pue.core.data import PUData
+from pue.core.machine import one_thread
+from pue.core.risks import nnpu
+from pue.core.weights import uniform
 from pue.training import Batching, Training, train
-from pue.weights import uniform
 
 COLUMNS, PARAMETERS = 20, 19_329
 BANDWIDTH, LATENCY = 10e9 / 8, 50e-6
@@ -73,11 +73,11 @@ def parquet_file(folder: Path, n: int) -> Path:
 
 def reading_seconds(path: Path, n: int) -> dict[str, float]:
     """Processor seconds a row: first pass, second pass, and an epoch's stream."""
-    source, columns = open_source(path), Columns("label")
+    source, roles = open_source(path), Roles("label")
     start = time.process_time()
-    survey = survey_rows(source, columns, most=1)
+    survey = survey_rows(source, roles, most=1)
     first = time.process_time()
-    stream = stream_rows(source, columns, survey, memory=100_000_000)  # type: ignore[arg-type]
+    stream = stream_rows(source, roles, survey, memory=100_000_000)  # type: ignore[arg-type]
     second = time.process_time()
     read = sum(len(block) for block in stream.blocks(0, 0, 1))
     assert read == stream.n_streamed
@@ -160,7 +160,7 @@ def main() -> None:
         steps = [step_seconds(size, 24) for size in sizes]
         row, fixed = np.polyfit(sizes, steps, 1, w=1 / np.array(steps))
         path, n = parquet_file(Path(temporary), 500_000), 500_000
-        vectorizer = survey_rows(open_source(path), Columns("label"), most=1).vectorizer
+        vectorizer = survey_rows(open_source(path), Roles("label"), most=1).vectorizer
         assert vectorizer is not None
         found = {
             "step": {"fixed": float(fixed), "row": float(row), "measured": dict(zip(sizes, steps, strict=True))},

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from pue.backbones import InputSpec, build
-from pue.risks import nnpu
-from pue.weights import RowWeights
+from pue.core.risks import nnpu
+from pue.core.weights import RowWeights
 
 PRIOR, LABELED = 0.5, 32
 SHAPES = {"tabular": (50,), "mlp": (784,), "fast_cnn": (1, 28, 28)}

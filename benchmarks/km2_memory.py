@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from pue.data import Scenario
+from pue.core.data import Scenario
 from pue.priors import Evidence, km2
 
 BOUND = 150e6

@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from pue.backbones import InputSpec, build
-from pue.data import as_float, gather
-from pue.risks import Risk, nnpu
+from pue.core.data import as_float, gather
+from pue.core.risks import Risk, nnpu
+from pue.core.weights import RowWeights
 from pue.training import Batching, Training, train
 from pue.training.batches import Batches
-from pue.weights import RowWeights
 
 BATCHING = Batching(256, "joint")
 """One shuffled pass over all rows on both sides: the same number of batches and of rows."""

@@ -62,12 +62,17 @@ def pairwise_ratios(a: Sequence[float], b: Sequence[float]) -> tuple[float, ...]
 
 
 def command(*arguments: str) -> dict[str, float]:
-    """`pue …` in a process of its own: its seconds, and the peak of its memory in GB as the system reports it."""
+    """`pue …` in a process of its own."""
+    return python("-m", "pue", *arguments)
+
+
+def python(*arguments: str) -> dict[str, float]:
+    """`python …` in a process of its own: its seconds, and the peak of its memory in GB as the system reports it."""
     start = time.perf_counter()
-    process = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, "-m", "pue", *arguments])
+    process = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, *arguments])
     _, status, usage = os.wait4(process, 0)
     if status:
-        raise SystemExit(f"pue {' '.join(arguments)} failed")
+        raise SystemExit(f"python {' '.join(arguments)} failed")
     return {
         "seconds": time.perf_counter() - start,
         "cpu_seconds": usage.ru_utime + usage.ru_stime,

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from pue import PUClassifier
 from pue.backbones import InputSpec, build
-from pue.risks import nnpu
+from pue.core.risks import nnpu
 from pue.training import Training, train
 
 KINDS = {"uint8": lambda n: pixels(n, 784), "float32": lambda n: table(n, 196)}

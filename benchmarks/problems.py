@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pue.data import PUData, Scenario
-from pue.weights import RowWeights, normalized_inverse_propensity
+from pue.core.data import PUData, Scenario
+from pue.core.weights import RowWeights, normalized_inverse_propensity
 
 PRIOR = 0.5
 

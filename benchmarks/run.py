@@ -1,7 +1,7 @@
 """Benchmarks of pue. Every number is a ratio, measured in this one run; README.md says what each means.
 
 examples:
-  python benchmarks/run.py                       everything, in about twelve minutes
+  python benchmarks/run.py                       everything, in about thirteen minutes
   python benchmarks/run.py --quick               everything on small problems, for a look
   python benchmarks/run.py --only step,loader    some of it
   python benchmarks/run.py --markdown            the table of README.md
@@ -16,6 +16,7 @@ import platform
 from collections.abc import Callable, Iterator, Sequence
 
 import faster
+import imports
 import loader
 import memory
 import sarem
@@ -30,6 +31,7 @@ BENCHMARKS: dict[str, Callable[[bool], Iterator[Result]]] = {
     "memory": memory.results,
     "scaling": scaling.results,
     "sarem": sarem.results,
+    "imports": imports.results,
     "faster": faster.results,
 }
 COLUMNS = ("benchmark", "case", "ratio", "quartiles", "n", "target", "from")

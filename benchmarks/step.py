@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pue.backbones import InputSpec, build
-from pue.data import as_float
-from pue.risks import nnpu
+from pue.core.data import as_float
+from pue.core.risks import nnpu
 from pue.training import Batching, Training, train
 
 BATCH, LABELED = 256, 32

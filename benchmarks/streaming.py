@@ -23,7 +23,7 @@ from measure import command
 from pyarrow import parquet
 
 import pue
-from pue.model.stream import held_share
+from pue.app.stream import held_share
 
 GROUP, SAMPLE, TEST, PRIOR = 500_000, 1_000_000, 500_000, 0.1
 

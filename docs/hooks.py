@@ -36,7 +36,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def rewrite(markdown: str, page: str) -> str:
     """The text of a page with the links of the site."""
-    folder = "" if page in PAGES.values() else "docs"
+    here = posixpath.dirname(page)
+    folder = "" if page in PAGES.values() else posixpath.join("docs", here)
 
     def follow(link: re.Match[str]) -> str:
         mark, text, target = link.groups()
@@ -45,9 +46,9 @@ def rewrite(markdown: str, page: str) -> str:
             return link[0]
         found = posixpath.normpath(posixpath.join(folder, path))
         if found in PAGES:
-            path = PAGES[found]
+            path = posixpath.relpath(PAGES[found], here)
         elif found.startswith("docs/"):
-            path = found.removeprefix("docs/")
+            path = posixpath.relpath(found.removeprefix("docs/"), here)
         else:
             return f"{text} (`{found}`)"
         return f"{mark}[{text}]({path}{hash_sign}{anchor})"

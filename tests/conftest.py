@@ -13,8 +13,8 @@ from hypothesis import Phase, settings
 
 import pue
 
-# With --import-mode=importlib the tests' folder is not on the path; `import twins` needs it.
-sys.path.insert(0, str(Path(__file__).parent))
+# With --import-mode=importlib the tests' folders are not on the path; `import twins` and its like need them.
+sys.path[:0] = [str(folder) for folder in (Path(__file__).parent, *sorted(Path(__file__).parent.glob("[a-z]*/")))]
 
 # Shells start background jobs deaf to Ctrl-C, and children inherit that: tests that interrupt a command would hang.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,9 +1,9 @@
 """What every tool is given: two problems with biased labels, and what a tool gives back.
 
 `mnist` is the paper's: even digits are positive, 2,500 labels in the mix .65/.15/.10/.07/.03 beside all 60,000 images.
-`table` is the generated table of examples/tables_study.py with 100,000 rows to learn from and 50,000 to be judged by: a
-positive is labeled with a probability that depends on three columns drawn by the seed, a third of them on average. The
-true share of positives in the training rows is known to every tool.
+`table` is the generated table of benchmarks/studies/tables_study.py with 100,000 rows to learn from and 50,000 to be
+judged by: a positive is labeled with a probability that depends on three columns drawn by the seed, a third of them on
+average. The true share of positives in the training rows is known to every tool.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import torch
 from numpy.typing import NDArray
 from sklearn.datasets import make_classification
 
-from pue.data import PUData, Scenario
-from pue.experiments.labels import hide, load
-from pue.experiments.presets import LABELS
-from pue.labeling import feature_sar
+from pue.bench.hidden import hide, load
+from pue.bench.labeling import feature_sar
+from pue.bench.presets import LABELS
+from pue.core.data import PUData, Scenario
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 from problems import Fitted, Method, Problem
 from same import BATCH, EPOCHS, six_layers
@@ -13,15 +12,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from pue import PUClassifier, PUWrapper
-from pue.data import PUData, Scenario
-from pue.experiments.presets import find_preset
-from pue.model.fit import fit_model
-from pue.model.recipe import Recipe
-from pue.model.rows import Rows
+from pue.app.fit import fit_model
+from pue.app.recipe import Recipe
+from pue.app.rows import Rows
+from pue.bench.presets import find_preset
+from pue.core.data import PUData, Scenario
 from pue.priors import elkan_noto
-from pue.priors.evidence import evidence
-from pue.propensity import CrossFit, Logistic
-from pue.propensity.constant import Constant
+from pue.priors.elkan_noto import scores_only
+from pue.propensity import Constant, CrossFit, Logistic
 from pue.propensity.pool import label_probability
 
 
@@ -106,8 +104,7 @@ def elkan_noto_of_two(problem: Problem, seed: int) -> Fitted:
     data = _data(problem)
     crossed = CrossFit(Logistic(), 2, rescale=False).fit(data, prior=0.5, seed=seed)
     q = label_probability(crossed.out_of_fold(data.x), data.scenario)
-    known = evidence(data, q=q, fold=crossed.fold, embedding=np.empty((data.n_rows, 0)))
-    return _divided(crossed, data, elkan_noto(known))
+    return _divided(crossed, data, elkan_noto(scores_only(data, q, crossed.fold)))
 
 
 def tool(problem: Problem, seed: int) -> Fitted:

@@ -1,11 +1,12 @@
 """Where the preset `fast` of Alzheimer comes from: one setting at a time, judged by later slices of the training set.
 
-    python examples/alzheimer_tuning.py nnpu --set backbone=small_cnn epochs=15 flip=True shift=4 --gap 0.15 --data DATA
+    python benchmarks/studies/alzheimer_tuning.py nnpu --set backbone=small_cnn epochs=15 flip=True shift=4 \
+        --gap 0.15 --data DATA
 
 The test images carry the numbers of slices that come after those of the training images: they show other heights of
 the brain. A split at random would reward what does not carry over to them. So training takes the first images of each
 class in the order of their numbers, the last fifth judges, and `--gap` leaves out a part between the two. The test
-images are not looked at. docs/tuning.md lists what was tried.
+images are not looked at. docs/lab/tuning.md lists what was tried.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ import torch
 from mnist_tuning import value
 
 from pue import Augmentation, PUClassifier, Scenario, evaluate
-from pue.datasets import alzheimer
-from pue.labeling import scar
+from pue.bench.datasets import alzheimer
+from pue.bench.labeling import scar
 
 BASE: dict[str, Any] = {"epochs": 20, "lr": 1e-3, "weight_decay": 1e-3, "schedule": "one_cycle", "batch_size": 128}
 AUGMENTATION = ("shift", "flip", "rotate", "mixup")

@@ -1,6 +1,6 @@
 """Do probabilities without negatives mean something? Scikit-learn's digits, biased labels, against the true classes.
 
-    python examples/digits_calibration.py --seeds 6 --out digits_calibration.jsonl
+    python benchmarks/studies/digits_calibration.py --seeds 6 --out digits_calibration.jsonl
 
 The 64 pixels are columns of a table; even digits are positive, and a zero is labeled with probability .6, a two .4, a
 four .3, a six .2, an eight .1. 70 % of the rows train, as `pue fit` does it (propensities estimated, prior given,
@@ -20,12 +20,12 @@ import torch
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from pue.data import PUData
-from pue.metrics import calibration_error
-from pue.model.fit import fit_model
-from pue.model.recipe import Recipe
-from pue.model.rows import Rows
-from pue.threads import one_thread
+from pue.app.fit import fit_model
+from pue.app.recipe import Recipe
+from pue.app.rows import Rows
+from pue.core.data import PUData
+from pue.core.machine import one_thread
+from pue.judging import calibration_error
 
 PROPENSITY = np.array([0.6, 0, 0.4, 0, 0.3, 0, 0.2, 0, 0.1, 0])
 

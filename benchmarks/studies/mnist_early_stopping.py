@@ -1,6 +1,6 @@
 """Which epoch? nnPU and nnPU with the true propensities (nnPUe') on MNIST, stopped by criteria that need no negatives.
 
-    python examples/mnist_early_stopping.py --data DATA_FOLDER
+    python benchmarks/studies/mnist_early_stopping.py --data DATA_FOLDER
 
 The protocol of mnist_known_propensity.py with the paper's MLP, but a long training and a tenth of the rows held out.
 After every epoch all criteria are computed on the held-out rows, plain and weighted by 1/e, and the accuracy on the
@@ -23,13 +23,13 @@ from torch import nn
 
 from pue import InputSpec, evaluate
 from pue.backbones import build
-from pue.criteria import CRITERIA
-from pue.datasets import mnist
-from pue.labeling import class_mix
+from pue.bench.datasets import mnist
+from pue.bench.labeling import class_mix
+from pue.core.criteria import CRITERIA
+from pue.core.risks import nnpu
 from pue.methods import pu_weights
-from pue.risks import nnpu
 from pue.training import EpochRecord, Training, score, train
-from pue.training.split import restrict, split_rows
+from pue.training.feeds import restrict, split_rows
 
 MIX = {0: 0.65, 2: 0.15, 4: 0.10, 6: 0.07, 8: 0.03}
 METHODS = ("nnPU", "nnPUe'")

@@ -1,6 +1,6 @@
 """nnPU against nnPU with the true propensities (nnPUe') on MNIST with the paper's biased labels.
 
-    python examples/mnist_known_propensity.py --data DATA_FOLDER
+    python benchmarks/studies/mnist_known_propensity.py --data DATA_FOLDER
 
 Case-control: 2,500 labeled even digits in the mix .65/.15/.10/.07/.03 over 0, 2, 4, 6, 8 beside all 60,000 images
 unlabeled; the prior of the training set; last epoch, no selection. Every run is one process with one thread. The
@@ -17,8 +17,8 @@ import torch
 from joblib import Parallel, delayed
 
 from pue import PUClassifier, evaluate
-from pue.datasets import mnist
-from pue.labeling import class_mix
+from pue.bench.datasets import mnist
+from pue.bench.labeling import class_mix
 
 MIX = {0: 0.65, 2: 0.15, 4: 0.10, 6: 0.07, 8: 0.03}
 

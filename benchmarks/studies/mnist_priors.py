@@ -1,6 +1,6 @@
 """Every estimator of the prior on MNIST, with the paper's biased labels and with unbiased ones.
 
-    python examples/mnist_priors.py --data DATA_FOLDER
+    python benchmarks/studies/mnist_priors.py --data DATA_FOLDER
 
 Case-control: 2,500 labeled even digits in the mix .65/.15/.10/.07/.03 over 0, 2, 4, 6, 8 (biased) or .2 each (SCAR)
 beside all 60,000 images unlabeled, of which 49.15 % are even. All estimators get the library's own evidence for images:
@@ -16,9 +16,9 @@ import warnings
 import numpy as np
 import torch
 
-from pue.datasets import mnist
+from pue.bench.datasets import mnist
+from pue.bench.labeling import class_mix
 from pue.errors import PueWarning
-from pue.labeling import class_mix
 from pue.priors import PRIORS, evidence
 
 MIXES = {"biased": (0.65, 0.15, 0.10, 0.07, 0.03), "SCAR": (0.2, 0.2, 0.2, 0.2, 0.2)}

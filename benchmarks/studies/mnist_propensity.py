@@ -1,9 +1,9 @@
 """Estimated propensities on MNIST with the paper's biased labels: are the weights right, and what are they worth?
 
-    python examples/mnist_propensity.py gain --data DATA_FOLDER --out runs.jsonl
-    python examples/mnist_propensity.py table --data DATA_FOLDER --out runs.jsonl
-    python examples/mnist_propensity.py longer --data DATA_FOLDER --out runs.jsonl
-    python examples/mnist_propensity.py show --out runs.jsonl [--picture estimators.png]
+    python benchmarks/studies/mnist_propensity.py gain --data DATA_FOLDER --out runs.jsonl
+    python benchmarks/studies/mnist_propensity.py table --data DATA_FOLDER --out runs.jsonl
+    python benchmarks/studies/mnist_propensity.py longer --data DATA_FOLDER --out runs.jsonl
+    python benchmarks/studies/mnist_propensity.py show --out runs.jsonl [--picture estimators.png]
 
 `gain`: nnPU and Dist-PU without propensities, with the library's default estimate and with the true ones, biased and
 uniform mix. `table`: every estimator (weights and nnPU accuracy). `longer`: the default with ten times the epochs.
@@ -27,8 +27,8 @@ import torch
 from joblib import Parallel, delayed
 
 from pue import PUClassifier, PUData, evaluate
-from pue.datasets import mnist
-from pue.labeling import class_mix
+from pue.bench.datasets import mnist
+from pue.bench.labeling import class_mix
 from pue.propensity import (
     LBE,
     SAREM,
@@ -42,11 +42,11 @@ from pue.propensity import (
     Logistic,
     Neighbors,
     Network,
-    examine,
+    judge_propensity,
 )
 from pue.propensity.auto import IMAGE_NETWORK
+from pue.propensity.features import fit_reduction
 from pue.propensity.network import EARLY_STOPPING
-from pue.reduction import fit_reduction
 
 DIGITS = (0, 2, 4, 6, 8)
 MIXES = {"biased": (0.65, 0.15, 0.10, 0.07, 0.03), "uniform": (0.2,) * 5}
@@ -122,7 +122,8 @@ def propensity_of(name: str, data: PUData, truth: Any, prior: float, seed: int, 
     start, cpu = time.perf_counter(), time.process_time()
     estimator = make()
     model = estimator.fit(seen, prior=prior, seed=seed)
-    e, report = examine(model, seen, estimator=estimator)
+    found = judge_propensity(model, seen, name=type(estimator).__name__)
+    e, report = found.e, found.report
     quality = weights_quality(e, data, truth) | {
         "propensity_seconds": time.perf_counter() - start,
         "propensity_cpu": time.process_time() - cpu,

@@ -1,10 +1,10 @@
 """Where the preset `fast` of MNIST comes from: one setting at a time on a part of the training set.
 
-    python examples/mnist_tuning.py nnpu --propensity auto --set epochs=20 weight_decay=3e-4 labeled_per_batch=64 \
-        labeled_rows=drawn --data DATA
+    python benchmarks/studies/mnist_tuning.py nnpu --propensity auto --set epochs=20 weight_decay=3e-4 \
+        labeled_per_batch=64 labeled_rows=drawn --data DATA
 
 Trains on the first 50,000 training images (2,500 labels in the paper's mix) and judges by the other 10,000; the test
-images are not looked at. docs/tuning.md lists what was tried.
+images are not looked at. docs/lab/tuning.md lists what was tried.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 import torch
 
 from pue import PUClassifier, evaluate
-from pue.datasets import mnist
-from pue.labeling import class_mix
-from pue.propensity import Auto, examine
+from pue.bench.datasets import mnist
+from pue.bench.labeling import class_mix
+from pue.propensity import Auto, estimate_propensity
 
 MIX = {0: 0.65, 2: 0.15, 4: 0.10, 6: 0.07, 8: 0.03}
 ROWS = 50_000
@@ -51,7 +51,7 @@ def main() -> None:
     if args.propensity == "true":
         e = truth.labeled_propensity(data)
     elif args.propensity == "auto":
-        e, _ = examine(Auto().fit(data, prior=prior, seed=args.seed), data)
+        e = estimate_propensity(Auto(), data, prior=prior, seed=args.seed).e
     settings = BASE | {name: value(text) for name, _, text in (pair.partition("=") for pair in args.set)}
     start = time.process_time()
     classifier = PUClassifier(args.method, prior=prior, scenario="case_control", random_state=args.seed, **settings)

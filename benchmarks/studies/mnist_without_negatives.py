@@ -1,6 +1,6 @@
 """How good are estimates without negatives? MNIST with the paper's biased labels, nnPUe, against the true test classes.
 
-    python examples/mnist_without_negatives.py --data DATA --seeds 6 --out without_negatives.jsonl
+    python benchmarks/studies/mnist_without_negatives.py --data DATA --seeds 6 --out without_negatives.jsonl
 
 Scores of the training rows are out of fold (with few folds the models see fewer labels than the final one, and the
 estimates are too low); metrics, intervals and probabilities are estimated from the 2,500 biased labels and the 60,000
@@ -21,17 +21,17 @@ import numpy as np
 import torch
 
 from pue import PUClassifier
-from pue.crossval import out_of_fold
-from pue.experiments.labels import hide, load
-from pue.experiments.propensities import propensities
-from pue.experiments.store import Store
-from pue.experiments.suites import resolve
-from pue.metrics import calibration_error, estimate_metrics, evaluate
-from pue.metrics.estimates import pu_row_weights
-from pue.probabilities import CALIBRATIONS, calibrate
+from pue.bench.hidden import hide, load
+from pue.bench.propensities import propensities
+from pue.bench.store import Store
+from pue.bench.suites import resolve
+from pue.core.machine import one_thread
+from pue.estimators.held_out import out_of_fold
+from pue.judging import calibration_error, estimate_metrics, evaluate
+from pue.judging.calibration import CALIBRATIONS, calibrate
+from pue.judging.estimates import pu_row_weights
+from pue.propensity.features import fit_reduction
 from pue.propensity.smooth import from_others
-from pue.reduction import fit_reduction
-from pue.threads import one_thread
 
 METRICS = ("accuracy", "precision", "recall", "f1", "auc", "ap")
 KINDS = ("corrected", "own", "true", "scar")

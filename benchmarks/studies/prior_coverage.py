@@ -1,6 +1,6 @@
 """How often does the interval of `estimate_prior` hold the true prior? Small Gaussian samples, many times.
 
-    python examples/prior_coverage.py
+    python benchmarks/studies/prior_coverage.py
 
 2,000 rows in a plane, 40 % positives in two clusters, 200 labels: one half of them for each cluster (SCAR) or 6/7 and
 1/7 (biased). `gap` is the distance of the clusters from the origin; the negatives sit at (−gap, −gap), and within
@@ -15,9 +15,9 @@ import warnings
 import numpy as np
 import torch
 
-from pue.data import PUData, Scenario
+from pue.bench.labeling import class_mix
+from pue.core.data import PUData, Scenario
 from pue.errors import PueWarning
-from pue.labeling import class_mix
 from pue.priors import estimate_prior
 
 PRIOR, ROWS, LABELED = 0.4, 2000, 200
@@ -56,7 +56,7 @@ def main() -> None:
     print("| method | labels | scenario | gap | mean ± sd | covered | mean width |\n|---|---|---|---|---|---|---|")
     for method, labels, scenario, gap in CASES:
         found = [
-            estimate_prior(sample(labels, scenario, gap, args.first + seed), method, level=args.level, seed=seed)
+            estimate_prior(sample(labels, scenario, gap, args.first + seed), method=method, level=args.level, seed=seed)
             for seed in range(args.repeats)
         ]
         values = np.array([one.value for one in found])

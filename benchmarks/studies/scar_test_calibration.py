@@ -1,11 +1,11 @@
 """How often `scar_test` cries wolf, and how often it sees a wolf.
 
-    python examples/scar_test_calibration.py --data DATA_FOLDER --out scar_test.jsonl
+    python benchmarks/studies/scar_test_calibration.py --data DATA_FOLDER --out scar_test.jsonl
 
 False alarms: SCAR data sets of eight kinds (overlapping and separated Gaussians, mixtures, discrete tables, digits;
 both scenarios; 60 to 400 labels), and MNIST. Power: MNIST with the paper's mix of labels. Each repetition appends a
 line to `--out`; those that are there already are skipped, so a run can be stopped and continued. `plain` is the same
-idea without the three changes that `pue.scar` explains.
+idea without the three changes that `pue.propensity.scar` explains.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pue.data import PUData, Scenario, as_matrix, population_rows
-from pue.datasets import digits, mnist
-from pue.datasets.labeled import LabeledSplit
-from pue.labeling import class_mix, scar
-from pue.scar import scar_test
+from pue.bench.datasets import digits, mnist
+from pue.bench.datasets.labeled import LabeledSplit
+from pue.bench.labeling import class_mix, scar
+from pue.core.data import PUData, Scenario, as_matrix, population_rows
+from pue.propensity.scar import scar_test
 
 SINGLE, CASE_CONTROL = Scenario.SINGLE_SAMPLE, Scenario.CASE_CONTROL
 PAPER = {0: 0.65, 2: 0.15, 4: 0.10, 6: 0.07, 8: 0.03}

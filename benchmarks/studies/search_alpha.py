@@ -1,6 +1,6 @@
 """Search α_e, the strength of the paper's propensity regulariser, on digits with biased labels: without a negative.
 
-    python examples/search_alpha.py --trials 20
+    python benchmarks/studies/search_alpha.py --trials 20
 
 130 labeled even digits in the mix .65/.15/.10/.07/.03 over 0, 2, 4, 6, 8 beside the training set. A fifth of the rows
 judges all trials by the PU risk, weighted by one reference propensity, a logistic regression: no trial is judged by the
@@ -20,10 +20,10 @@ import numpy as np
 import torch
 
 from pue import PUClassifier, evaluate
-from pue.datasets import digits
-from pue.labeling import class_mix
+from pue.bench.datasets import digits
+from pue.bench.labeling import class_mix
+from pue.estimators.search import search
 from pue.propensity.network import Network
-from pue.trials import search
 
 if TYPE_CHECKING:
     import optuna

@@ -1,8 +1,8 @@
 """May `auto` take a joint model of class and labeling on tables? nnPU with estimated propensities, true classes judge.
 
-    python examples/tables_propensities.py --seed 100 --out tables_propensities.jsonl
+    python benchmarks/studies/tables_propensities.py --seed 100 --out tables_propensities.jsonl
 
-Tables: those of examples/tables_study.py, a generated one of 12,000 rows, and three whose classes lie 1, 2 or 4 apart.
+Tables: those of tables_study.py, a generated one of 12,000 rows, and three whose classes lie 1, 2 or 4 apart.
 Labels depend on columns by a logistic curve, a step or a bump, or on nothing; 70 % of the rows train, the prior is
 given. Accuracy with each estimator minus that without correction. A run in the output is not computed again.
 """
@@ -22,9 +22,9 @@ from sklearn.model_selection import train_test_split
 from tables_study import tables
 
 from pue import PUClassifier
-from pue.data import PUData
-from pue.labeling import feature_sar
-from pue.threads import one_thread
+from pue.bench.labeling import feature_sar
+from pue.core.data import PUData
+from pue.core.machine import one_thread
 
 ESTIMATORS = ("none", "auto", "sarem")
 BIASES = ("logistic", "step", "bump", "none")

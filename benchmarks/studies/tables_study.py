@@ -1,6 +1,6 @@
 """The default of `pue fit` on real tables whose labels depend on features, against simpler ways; true classes judge.
 
-    python examples/tables_study.py --seeds 10 --out tables_study.jsonl
+    python benchmarks/studies/tables_study.py --seeds 10 --out tables_study.jsonl
 
 Tables: scikit-learn's breast cancer (malignant is positive), digits as a table (even; below five), wine (the second
 kind), and a generated one of 4,000 rows. 70 % of the rows train; a positive is labeled with a probability that depends
@@ -27,14 +27,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pue import PUClassifier
-from pue.data import PUData
-from pue.labeling import feature_sar
-from pue.model.basis import prepare
-from pue.model.fit import fit_model
-from pue.model.recipe import Recipe
-from pue.model.rows import Rows
+from pue.app.fit import fit_model
+from pue.app.preparation import prepare
+from pue.app.recipe import Recipe
+from pue.app.rows import Rows
+from pue.bench.labeling import feature_sar
+from pue.core.data import PUData
+from pue.core.machine import one_thread
 from pue.priors import elkan_noto
-from pue.threads import one_thread
 
 
 def tables() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:

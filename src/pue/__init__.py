@@ -3,88 +3,94 @@
 Names are imported when they are used: a command that only shows its help need not wait for torch.
 """
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pue.backbones import BACKBONES, InputSpec
-    from pue.criteria import CRITERIA
-    from pue.data import PUData, Scenario, Truth
-    from pue.datasets import DATASETS
-    from pue.diagnostics import Diagnosis, diagnose
-    from pue.estimators import PUClassifier
-    from pue.losses import LOSSES
+    from pue.bench.datasets import DATASETS
+    from pue.core.criteria import CRITERIA
+    from pue.core.data import PUData, Scenario, Truth
+    from pue.core.losses import LOSSES
+    from pue.diagnosis.diagnose import diagnose
+    from pue.diagnosis.found import Diagnosis
+    from pue.estimators.classifier import PUClassifier
+    from pue.estimators.prior_sweep import Sweep, prior_sweep
+    from pue.estimators.search import SearchResult, search
+    from pue.estimators.wrapper import PUWrapper
+    from pue.judging import EstimatedMetrics, Metrics, estimate_metrics, evaluate
     from pue.methods import METHODS, VPU, DistPU, PUbN, SelfPU
-    from pue.metrics import EstimatedMetrics, Metrics, estimate_metrics, evaluate
-    from pue.persistence import load
     from pue.priors import PRIORS, PriorEstimate, estimate_prior
     from pue.propensity import PROPENSITIES
-    from pue.scar import ScarTest, scar_test
-    from pue.sweep import Sweep, prior_sweep
+    from pue.propensity.scar import ScarTest, scar_test
     from pue.training import Augmentation
-    from pue.trials import SearchResult, search
-    from pue.wrapper import PUWrapper
+    from pue.trees import Forest
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "BACKBONES",
-    "CRITERIA",
-    "DATASETS",
-    "LOSSES",
-    "METHODS",
-    "PRIORS",
-    "PROPENSITIES",
-    "VPU",
-    "Augmentation",
-    "Diagnosis",
-    "DistPU",
-    "EstimatedMetrics",
-    "InputSpec",
-    "Metrics",
-    "PUClassifier",
-    "PUData",
-    "PUWrapper",
-    "PUbN",
-    "PriorEstimate",
-    "ScarTest",
-    "Scenario",
-    "SearchResult",
-    "SelfPU",
-    "Sweep",
-    "Truth",
-    "diagnose",
-    "estimate_metrics",
-    "estimate_prior",
-    "evaluate",
-    "load",
-    "prior_sweep",
-    "scar_test",
-    "search",
-]
+    "BACKBONES", "CRITERIA", "DATASETS", "LOSSES", "METHODS", "PRIORS", "PROPENSITIES", "VPU", "Augmentation",
+    "Diagnosis", "DistPU", "EstimatedMetrics", "Forest", "InputSpec", "Metrics", "PUClassifier", "PUData",
+    "PUWrapper", "PUbN", "PriorEstimate", "ScarTest", "Scenario", "SearchResult", "SelfPU", "Sweep", "Truth",
+    "diagnose", "estimate_metrics", "estimate_prior", "evaluate", "load", "prior_sweep", "scar_test", "search",
+]  # fmt: skip
 
 _HOMES = {
     "backbones": ("BACKBONES", "InputSpec"),
-    "criteria": ("CRITERIA",),
-    "data": ("PUData", "Scenario", "Truth"),
-    "datasets": ("DATASETS",),
-    "diagnostics": ("Diagnosis", "diagnose"),
-    "estimators": ("PUClassifier",),
-    "losses": ("LOSSES",),
+    "bench.datasets": ("DATASETS",),
+    "core.criteria": ("CRITERIA",),
+    "core.data": ("PUData", "Scenario", "Truth"),
+    "core.losses": ("LOSSES",),
+    "diagnosis.diagnose": ("diagnose",),
+    "diagnosis.found": ("Diagnosis",),
+    "estimators.classifier": ("PUClassifier",),
+    "estimators.prior_sweep": ("Sweep", "prior_sweep"),
+    "estimators.search": ("SearchResult", "search"),
+    "estimators.wrapper": ("PUWrapper",),
+    "judging": ("EstimatedMetrics", "Metrics", "estimate_metrics", "evaluate"),
     "methods": ("METHODS", "VPU", "DistPU", "PUbN", "SelfPU"),
-    "metrics": ("EstimatedMetrics", "Metrics", "estimate_metrics", "evaluate"),
-    "persistence": ("load",),
     "priors": ("PRIORS", "PriorEstimate", "estimate_prior"),
     "propensity": ("PROPENSITIES",),
-    "scar": ("ScarTest", "scar_test"),
-    "sweep": ("Sweep", "prior_sweep"),
+    "propensity.scar": ("ScarTest", "scar_test"),
     "training": ("Augmentation",),
-    "trials": ("SearchResult", "search"),
-    "wrapper": ("PUWrapper",),
+    "trees": ("Forest",),
 }
+_MODULES = {
+    "bench": ("labeling",),
+    "core": ("corrections", "criteria", "decisions", "folds", "losses", "risks", "theory", "weights"),
+}
+"""Modules that are part of the promise too: `from pue import losses, risks, weights`."""
+
+
+Factory = Callable[..., Any]
+
+_MODEL_HOMES = {"PUModel": "pue.app.model"}
+"""Where a type is registered that need not be known to all: the application's libraries are many and slow."""
+
+
+def load(path: str | PathLike[str], *, backbone: Factory | Mapping[str, Factory] | None = None) -> Any:
+    """The model that `save` or `pue fit` wrote, on the CPU. Nothing of a damaged or hostile folder is run: it is a
+    `ModelError`.
+
+    A model whose backbone is an import path "package.module:factory" does not import it: pass what stands there as
+    `backbone`, or a dictionary from import paths where there are several.
+    """
+    from pue.estimators import classifier, wrapper  # noqa: F401  they and what they import register their types
+    from pue.persistence import model
+
+    def import_home(name: str) -> None:
+        if name in _MODEL_HOMES:
+            import_module(_MODEL_HOMES[name])
+
+    return model.load(path, backbone=backbone, unknown=import_home)
 
 
 def __getattr__(name: str) -> Any:
+    for package, names in _MODULES.items():
+        if name in names:
+            return import_module(f"pue.{package}.{name}")
     for module, names in _HOMES.items():
         if name in names:
             value = getattr(import_module(f"pue.{module}"), name)

@@ -116,9 +116,6 @@ def full_summary() -> dict[str, Any]:
             "trivial": None,
             "values": _parts({name: tuple(min(1.0, v + 0.06) for v in ends) for name, ends in estimates.items()}),
         },
-        "truth_metrics": {
-            "values": {"f1": 0.773, "precision": 0.795, "recall": 0.752, "accuracy": 0.867, "auc": 0.917}
-        },
         "bounds": [
             {"gamma": 1.0, "recall": [0.753, 0.753], "precision": [0.812, 0.812]},
             {"gamma": 1.25, "recall": [0.694, 0.806], "precision": [0.748, 0.869]},

@@ -19,34 +19,37 @@ from sklearn.base import BaseEstimator
 from torch import Tensor
 
 import pue
-from pue.crossval import out_of_fold
-from pue.data import PUData, Scenario
+from pue.app import compare as comparing
+from pue.app import fit, learn, top_rows
+from pue.app import model as modelling
+from pue.app import preparation as preparing
+from pue.app import rows as reading
+from pue.app.classifiers import choices, make_classifier, resolved
+from pue.app.compare import Candidate, Result, chosen, compare, winner
+from pue.app.evaluate import Evaluation, evaluate_source
+from pue.app.fit import _kept, _label_frequency
+from pue.app.fit_source import fit_rows
+from pue.app.learn import score_held_out
+from pue.app.model import PUModel, special_columns, unlabeled_posterior
+from pue.app.preparation import prepare
+from pue.app.recipe import Recipe
+from pue.app.roles import Roles
+from pue.app.rows import Rows, feature_batches, read_rows
+from pue.app.sources.opening import open_source
+from pue.app.summary import json_safe
+from pue.app.survey import Sampler
+from pue.app.threshold import HeldOut, check_rule, choose_threshold
+from pue.core.data import PUData, Scenario
+from pue.core.weights import RowWeights, normalized_inverse_propensity, uniform
 from pue.errors import InvalidInput, PueWarning, TrainingDiverged, UnknownName
+from pue.estimators.held_out import out_of_fold
+from pue.judging import calibration_error, estimate_metrics, evaluate
+from pue.judging.estimates import ESTIMATED
 from pue.methods import METHODS
-from pue.metrics import calibration_error, estimate_metrics, evaluate
-from pue.metrics.estimates import NAMES
-from pue.model import basis as preparing
-from pue.model import compare as comparing
-from pue.model import files, fit
-from pue.model import model as modelling
-from pue.model import rows as reading
-from pue.model.basis import prepare
-from pue.model.classifiers import choices, make_classifier, resolved
-from pue.model.columns import Columns
-from pue.model.compare import Candidate, Result, chosen, compare, winner
-from pue.model.evaluate import Evaluation, evaluate_source
-from pue.model.files import fit_rows
-from pue.model.fit import _kept, _label_frequency, score_held_out
-from pue.model.model import HeldOut, PUModel, check_rule, choose_threshold, special_columns, unlabeled_posterior
-from pue.model.recipe import Recipe
-from pue.model.rows import Rows, feature_batches, read_rows
-from pue.model.summary import finite
-from pue.model.survey import Sampler
 from pue.priors import PriorEstimate
-from pue.propensity import PROPENSITIES
-from pue.reduction import fit_reduction
-from pue.tables.sources import open_source
-from pue.weights import RowWeights, normalized_inverse_propensity, uniform
+from pue.propensity import PROPENSITIES, PropensityModel
+from pue.propensity.features import fit_reduction
+from pue.trees import LEARNERS
 
 PLAIN = Recipe(method="logistic", propensity=None, prior=0.5)
 
@@ -61,7 +64,7 @@ def table(n: int = 120, labeled: int = 30, seed: int = 0) -> pd.DataFrame:
     return frame.sample(frac=1, random_state=seed, ignore_index=True)
 
 
-COLUMNS = Columns("s", ignore=("e",), truth="y")
+ROLES = Roles("s", ignore=("e",), truth="y")
 
 
 @pytest.fixture
@@ -70,10 +73,10 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "t.csv"
 
 
-def made(path: Path, recipe: Recipe = PLAIN, columns: Columns = COLUMNS) -> tuple[Rows, PUModel]:
+def made(path: Path, recipe: Recipe = PLAIN, roles: Roles = ROLES) -> tuple[Rows, PUModel]:
     source = open_source(path)
-    rows = read_rows(source, columns, scenario=recipe.scenario)
-    return rows, fit_rows(source, columns, rows, recipe)
+    rows = read_rows(source, roles, scenario=recipe.scenario)
+    return rows, fit_rows(source, roles, rows, recipe)
 
 
 # -------------------------------------------------------------------------------------------- thresholds
@@ -183,13 +186,13 @@ def test_thinning_keeps_every_labeled_row_and_every_mass(scenario: Scenario, mon
 
 def test_columns_must_be_there_and_play_one_part() -> None:
     names = ["id", "a", "b", "e", "y", "s"]
-    columns = Columns("s", "id", ("b",), "e", "y")
-    columns.check(names)
-    assert columns.features(names) == ["a"]
-    assert columns.special == ["s", "id", "e", "y", "b"]
+    roles = Roles("s", "id", ("b",), "e", "y")
+    roles.check(names)
+    assert roles.features(names) == ["a"]
+    assert roles.special == ["s", "id", "e", "y", "b"]
     with pytest.raises(UnknownName, match=r"unknown column 'ss'. Did you mean 's'\?"):
-        Columns("ss").check(names)
-    for twice in (Columns("s", "s"), Columns("s", None, ("s",)), Columns("s", truth="s"), Columns("s", "b", ("b",))):
+        Roles("ss").check(names)
+    for twice in (Roles("s", "s"), Roles("s", None, ("s",)), Roles("s", truth="s"), Roles("s", "b", ("b",))):
         with pytest.raises(InvalidInput, match="is named twice: as label, id, truth, propensity or ignored"):
             twice.check(names)
 
@@ -200,7 +203,9 @@ def test_the_sampler_keeps_every_row_equally_often_and_in_order() -> None:
         sampler = Sampler(10, seed)
         for start in range(0, 60, 7):
             sampler.add(pd.DataFrame({"row": range(start, min(60, start + 7))}))
-        found = sampler.frame()["row"].to_numpy()
+        frame, numbers = sampler.sample()
+        found = frame["row"].to_numpy()
+        assert numbers.tolist() == found.tolist()
         assert len(found) == 10
         assert (np.diff(found) > 0).all()
         counts[found] += 1
@@ -208,12 +213,12 @@ def test_the_sampler_keeps_every_row_equally_often_and_in_order() -> None:
     assert ((counts - expected) ** 2 / expected).sum() < 90.0  # χ² with 59 degrees of freedom: p = 0.006
     few = Sampler(10, 0)
     few.add(pd.DataFrame({"row": [0, 1]}))
-    assert few.frame()["row"].tolist() == [0, 1]
+    assert few.sample()[0]["row"].tolist() == [0, 1]
 
 
 def test_rows_are_features_labels_and_propensities(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "BATCH", 50)
-    rows = read_rows(open_source(path), Columns("s", propensity="e", truth="y"))
+    rows = read_rows(open_source(path), Roles("s", propensity="e", truth="y"))
     frame = table()
     assert rows.vectorizer is not None
     assert rows.vectorizer.feature_names == ["a", "b"]
@@ -222,7 +227,7 @@ def test_rows_are_features_labels_and_propensities(path: Path, monkeypatch: pyte
     assert rows.propensity is not None
     assert rows.propensity.tolist() == frame["e"][frame["s"] == 1].tolist()
     with pytest.raises(InvalidInput, match=r"column 'a': propensity must lie in \(0, 1\]"):
-        read_rows(open_source(path), Columns("s", propensity="a"))
+        read_rows(open_source(path), Roles("s", propensity="a"))
 
 
 @pytest.mark.parametrize("change", [1, -1, 60])
@@ -243,7 +248,7 @@ def test_a_file_that_changes_while_it_is_read_is_noticed(path: Path, change: int
                 yield frame.iloc[120:121]
 
     with pytest.raises(InvalidInput, match=r"t.csv changed while it was read"):
-        read_rows(Growing(), COLUMNS)  # type: ignore[arg-type]
+        read_rows(Growing(), ROLES)  # type: ignore[arg-type]
 
 
 def test_batches_of_features_are_the_features(path: Path) -> None:
@@ -265,7 +270,7 @@ def test_every_choice_makes_a_classifier(method: str) -> None:
     assert classifier.prior == 0.4
     assert classifier.scenario == "case_control"
     assert classifier.random_state == 3
-    assert getattr(classifier, "method", method) == resolved(method)
+    assert getattr(classifier, "method", method) == ("nnpu" if method in LEARNERS else resolved(method))
     assert getattr(classifier, "epochs", 2) == 2
 
 
@@ -301,40 +306,31 @@ def test_a_recipe_knows_its_names(setting: dict[str, Any], message: str) -> None
 
 
 def test_a_prior_below_the_labels_is_refused(path: Path) -> None:
-    rows = read_rows(open_source(path), COLUMNS)
-    for prior in (0.2, 0.0, 1.0, math.nan):
-        with pytest.raises(InvalidInput, match=r"not below the share of labeled rows, 0.25; got"):
+    rows = read_rows(open_source(path), ROLES)
+    with pytest.raises(InvalidInput, match=r"prior=0.2 is below the share of labeled rows, 0.25"):
+        prepare(rows, replace(PLAIN, prior=0.2))
+    for prior in (0.0, 1.0, math.nan):
+        with pytest.raises(InvalidInput, match=r"prior must lie in \(0, 1\)"):
             prepare(rows, replace(PLAIN, prior=prior))
 
 
 def test_the_interval_of_a_prior_is_brought_to_95_percent(path: Path) -> None:
-    rows = read_rows(open_source(path), COLUMNS)
+    rows = read_rows(open_source(path), ROLES)
     basis = prepare(rows, PLAIN)
     assert basis.prior_interval is None
     basis = replace(basis, prior=PriorEstimate(0.5, 0.5 - 2.5758, 0.5 + 2.5758, 0.99, "bbe", "SCAR", 50))
     assert basis.prior_interval == pytest.approx((0.5 - 1.96, 0.5 + 1.96), abs=1e-3)
 
 
-def test_a_vague_prior_is_the_mean_of_two(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = read_rows(open_source(path), COLUMNS)
-    found = {
-        "clustered": PriorEstimate(0.8, 0.4, 1.0, 0.99, "clustered", "", 50),
-        "dedpul": PriorEstimate(0.4, 0.3, 0.5, 0.99, "dedpul", "", 50),
-    }
-    monkeypatch.setattr(preparing, "estimate_prior", lambda data, method="clustered", *, seed: found[method])
-    prior = prepare(rows, replace(PLAIN, prior="estimate")).prior
-    assert (prior.value, prior.low, prior.high) == (pytest.approx(0.6), 0.3, 1.0)
-    assert prior.method == "mean of clustered and dedpul"
-    found["clustered"] = replace(found["clustered"], low=0.75)
-    assert prepare(rows, replace(PLAIN, prior="estimate")).prior is found["clustered"]
-    assert prepare(rows, replace(PLAIN, prior="dedpul")).prior is found["dedpul"]
-
-
 @dataclass(frozen=True)
-class Told:
+class Told(PropensityModel):
     """A propensity that only the first feature tells; for rows it was fitted on it kept other, "held-out" values."""
 
-    held_out: Tensor
+    kept: Tensor
+
+    @property
+    def held_out(self) -> Tensor:
+        return self.kept
 
     def __call__(self, x: Tensor) -> Tensor:
         return torch.sigmoid(x[:, 0].double())
@@ -349,7 +345,7 @@ class Telling:
 def test_of_a_large_table_rows_outside_the_sample_are_scored_and_those_inside_keep_their_values(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = read_rows(open_source(path), COLUMNS)
+    rows = read_rows(open_source(path), ROLES)
     telling = Telling()
     monkeypatch.setitem(PROPENSITIES, "telling", telling)
     recipe = replace(PLAIN, propensity="telling")
@@ -373,7 +369,7 @@ def test_of_a_large_table_rows_outside_the_sample_are_scored_and_those_inside_ke
 
 
 def test_known_propensities_are_taken_as_they_are(path: Path) -> None:
-    rows = read_rows(open_source(path), Columns("s", propensity="e", truth="y"))
+    rows = read_rows(open_source(path), Roles("s", propensity="e", truth="y"))
     basis = prepare(rows, PLAIN)
     assert basis.e is not None
     assert basis.propensity_model is None
@@ -383,7 +379,7 @@ def test_known_propensities_are_taken_as_they_are(path: Path) -> None:
 
 
 def test_the_label_frequency_counts_the_population(path: Path) -> None:
-    rows = read_rows(open_source(path), COLUMNS)
+    rows = read_rows(open_source(path), ROLES)
     basis = prepare(rows, PLAIN)
     assert _label_frequency(rows, basis) == pytest.approx(30 / (0.5 * 120))
     beside = replace(rows, data=replace(rows.data, scenario=Scenario.CASE_CONTROL))
@@ -474,7 +470,7 @@ def test_rows_that_cannot_be_held_out_are_an_error(memory: Memory) -> None:
 
 
 def test_of_a_large_table_a_fifth_is_scored(path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = read_rows(open_source(path), Columns("s", propensity="e", truth="y"))
+    rows = read_rows(open_source(path), Roles("s", propensity="e", truth="y"))
     basis = prepare(rows, PLAIN)
     scored = score_held_out(memory, rows.data, basis, basis.e, replace(PLAIN, folds=3))
     assert len(scored.scores) == 120
@@ -482,7 +478,7 @@ def test_of_a_large_table_a_fifth_is_scored(path: Path, memory: Memory, monkeypa
     assert scored.e is not None
     assert torch.equal(scored.e, basis.e)
     Memory.log.clear()
-    monkeypatch.setattr(fit, "WHOLE", 100)
+    monkeypatch.setattr(learn, "WHOLE", 100)
     scored = score_held_out(memory, rows.data, basis, None, replace(PLAIN, folds=3))
     assert len(Memory.log) == 1
     assert Memory.log[0]["propensity"] is None, "trained with its own, judged by those of the basis"
@@ -547,9 +543,9 @@ def test_warnings_of_a_fit_are_kept_and_passed_on(path: Path, monkeypatch: pytes
 
 
 def test_facts_name_every_column_that_is_no_feature(path: Path) -> None:
-    _, model = made(path, columns=Columns("s", "b", ("e",), None, "y"))
+    _, model = made(path, roles=Roles("s", "b", ("e",), None, "y"))
     assert special_columns(model) == ["s", "b", "y", "e"]
-    _, model = made(path, columns=Columns("s", propensity="e", truth="y"))
+    _, model = made(path, roles=Roles("s", propensity="e", truth="y"))
     assert special_columns(model) == ["s", "y", "e"]
 
 
@@ -558,7 +554,7 @@ def test_the_best_unlabeled_rows_are_the_best(path: Path, monkeypatch: pytest.Mo
     frame.loc[3, "row"] = None
     frame.to_csv(path, index=False)
     monkeypatch.setattr(reading.feature_batches, "__defaults__", ((), 50))
-    _, model = made(path, columns=Columns("s", ignore=("e",), truth="y"))
+    _, model = made(path, roles=Roles("s", ignore=("e",), truth="y"))
     top = model.summary["top_rows"]
     assert top["columns"] == ["row", "P(positive)", "a", "b", "y", "row"]
     p = model.predict_proba(frame)
@@ -586,13 +582,13 @@ def test_the_best_unlabeled_rows_are_the_best(path: Path, monkeypatch: pytest.Mo
     ],
 )
 def test_cells_are_plain(value: Any, cell: Any) -> None:
-    assert files._cell(value) == cell
-    assert type(files._cell(value)) is type(cell)
+    assert top_rows._cell(value) == cell
+    assert type(top_rows._cell(value)) is type(cell)
 
 
 def test_numbers_that_are_none_are_none() -> None:
     value = {"a": [1, 2.5, math.nan], "b": (math.inf, "x"), "c": {"d": None, "e": np.float64("nan")}, 2.0: True}
-    found = finite(value)
+    found = json_safe(value)
     assert found == {"a": [1, 2.5, None], "b": [None, "x"], "c": {"d": None, "e": None}, 2.0: True}
     json.dumps(found, allow_nan=False)
 
@@ -607,7 +603,7 @@ def test_a_summary_is_json_everywhere(path: Path) -> None:
 
 
 def result(name: str, auc: float = 0.5, **rest: Any) -> Result:
-    return Result(name, 1.0, dict.fromkeys(NAMES, (auc, 0.0, 1.0)), **rest)
+    return Result(name, 1.0, dict.fromkeys(ESTIMATED, (auc, 0.0, 1.0)), **rest)
 
 
 @pytest.fixture
@@ -638,7 +634,7 @@ def test_results_are_ranked_and_the_best_that_tells_rows_apart_wins(
         "boosting": result("boosting", 0.8),
     }
     judged(results)
-    rows = read_rows(open_source(path), COLUMNS)
+    rows = read_rows(open_source(path), ROLES)
     found = compare(rows, PLAIN, list(results))
     assert [each.candidate for each in found] == ["boosting", "upu", "nnpu+auto", "naive"]
     assert winner(found) == Candidate("boosting")
@@ -649,7 +645,7 @@ def test_finished_candidates_are_found_again(
     path: Path, tmp_path: Path, judged: Callable[[dict[str, Result]], list[str]]
 ) -> None:
     asked = judged({"upu": result("upu", 0.6), "nnpu": Result("nnpu", 2.0, {}, failed="diverged")})
-    rows = read_rows(open_source(path), COLUMNS)
+    rows = read_rows(open_source(path), ROLES)
     told: list[tuple[str, bool]] = []
 
     def again(rows: Rows = rows, recipe: Recipe = PLAIN) -> list[Result]:
@@ -695,7 +691,7 @@ def test_finished_candidates_are_found_again(
 
 
 def test_candidates_and_criteria_are_names(path: Path) -> None:
-    rows = read_rows(open_source(path), COLUMNS)
+    rows = read_rows(open_source(path), ROLES)
     assert [str(Candidate.parse(text)) for text in ("nnpu", "nnpu+auto")] == ["nnpu", "nnpu+auto"]
     for candidates, by, message in (
         (["nnpuu"], "auc", "unknown method 'nnpuu'"),
@@ -709,7 +705,7 @@ def test_candidates_and_criteria_are_names(path: Path) -> None:
 
 
 def test_the_winner_is_fitted_as_it_was_judged(path: Path) -> None:
-    rows = read_rows(open_source(path), Columns("s", propensity="e", truth="y"))
+    rows = read_rows(open_source(path), Roles("s", propensity="e", truth="y"))
     kept, recipe = chosen(Candidate("upu", "known"), rows, replace(PLAIN, propensity="auto"))
     assert (kept, recipe.method, recipe.propensity) == (rows, "upu", None)
     kept, recipe = chosen(Candidate("upu", "logistic"), rows, PLAIN)
@@ -719,7 +715,7 @@ def test_the_winner_is_fitted_as_it_was_judged(path: Path) -> None:
 
 
 def test_all_candidates_are_judged_by_the_same_propensities(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = read_rows(open_source(path), Columns("s", propensity="e", truth="y"))
+    rows = read_rows(open_source(path), Roles("s", propensity="e", truth="y"))
     own: dict[str, Any] = {}
     judges: list[Any] = []
     real_scores, real_metrics = comparing.score_held_out, comparing.estimate_metrics
@@ -743,7 +739,7 @@ def test_all_candidates_are_judged_by_the_same_propensities(path: Path, monkeypa
 
 
 def test_a_candidate_that_fails_is_reported_and_the_others_go_on(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = read_rows(open_source(path), COLUMNS)
+    rows = read_rows(open_source(path), ROLES)
     real = comparing.score_held_out
 
     def score(classifier: Any, *rest: Any) -> Any:
@@ -777,7 +773,7 @@ def test_evaluation_is_the_metrics_of_the_models_probabilities(path: Path) -> No
     assert found.estimated == estimate_metrics(p, labels, propensity=e, gammas=(1.0, 1.25, 1.5, 2.0), **given)
     assert found.scar == estimate_metrics(p, labels, **given)
     assert found.estimated != found.scar
-    json.dumps(finite(found.as_dict()), allow_nan=False)
+    json.dumps(json_safe(found.as_dict()), allow_nan=False)
 
 
 def test_evaluation_of_a_model_that_takes_labels_as_unbiased(path: Path) -> None:
@@ -790,7 +786,7 @@ def test_evaluation_of_a_model_that_takes_labels_as_unbiased(path: Path) -> None
 
 
 def test_known_propensities_of_later_rows_are_used(path: Path) -> None:
-    _, model = made(path, columns=Columns("s", propensity="e", truth="y"))
+    _, model = made(path, roles=Roles("s", propensity="e", truth="y"))
     found = evaluate_source(model, open_source(path))
     frame = table()
     expected = estimate_metrics(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from summaries import LONG, full_summary
 
-from pue.report.page import write_page
+from pue.app.page import write_page
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install '.[dev]'")
 NAMES = ("chromium", "chromium-browser", "google-chrome")

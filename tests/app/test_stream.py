@@ -18,23 +18,23 @@ from pyarrow import parquet
 from torch import Tensor
 
 from pue import PUClassifier
-from pue.cli import main
-from pue.data import PUData
+from pue.app import stream as streaming
+from pue.app.cli import main
+from pue.app.fit_source import open_rows
+from pue.app.recipe import Recipe
+from pue.app.roles import Roles
+from pue.app.rows import Rows
+from pue.app.sources.opening import open_source
+from pue.app.stream import StreamedRows, stream_rows
+from pue.app.survey import survey_rows
+from pue.core.data import PUData
+from pue.core.folds import row_hash
+from pue.core.machine import available_memory, parse_bytes, show_bytes
+from pue.core.risks import nnpu, upu
+from pue.core.weights import normalized_inverse_propensity
 from pue.errors import InvalidInput
-from pue.folds import row_hash
-from pue.memory import available_memory, parse_bytes, show_bytes
-from pue.model import stream as streaming
-from pue.model.columns import Columns
-from pue.model.files import open_rows
-from pue.model.recipe import Recipe
-from pue.model.rows import Rows
-from pue.model.stream import StreamedRows, stream_rows
-from pue.model.survey import survey_rows
-from pue.risks import nnpu, upu
-from pue.tables.sources import open_source
 from pue.training import Batching, Training, train
 from pue.training.streamed import Streamed
-from pue.weights import normalized_inverse_propensity
 
 N = 6_000
 
@@ -58,7 +58,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("stream") / "t.parquet", frame())
 
 
-COLUMNS = Columns("s", id="row", truth="y", ignore=("e",))
+ROLES = Roles("s", id="row", truth="y", ignore=("e",))
 
 
 @pytest.fixture
@@ -66,19 +66,19 @@ def rows(path: Path, monkeypatch: pytest.MonkeyPatch) -> StreamedRows:
     return streamed(path, monkeypatch)
 
 
-def streamed(path: Path, monkeypatch: pytest.MonkeyPatch, columns: Columns = COLUMNS, **options: Any) -> StreamedRows:
+def streamed(path: Path, monkeypatch: pytest.MonkeyPatch, roles: Roles = ROLES, **options: Any) -> StreamedRows:
     """A stream with a buffer of 200 rows, so that there is something to shuffle."""
     monkeypatch.setattr(streaming, "READ", 100)
     monkeypatch.setattr(streaming, "HELD_ROWS", 300)
     monkeypatch.setattr(streaming, "HELD_LABELED", 100)
     source = open_source(path)
-    survey = survey_rows(source, columns, most=1)
+    survey = survey_rows(source, roles, most=1)
     assert not len(survey.labels)  # nothing is kept of rows that will not fit
-    return stream_rows(source, columns, survey, memory=100_000, **options)  # type: ignore[arg-type]
+    return stream_rows(source, roles, survey, memory=100_000, **options)  # type: ignore[arg-type]
 
 
 def in_memory(path: Path) -> Rows:
-    found = open_rows(open_source(path), COLUMNS, Recipe())
+    found = open_rows(open_source(path), ROLES, Recipe())
     assert isinstance(found, Rows)
     return found
 
@@ -364,7 +364,7 @@ def test_fit_streams_what_does_not_fit_and_finds_the_same(run: Run, path: Path, 
 
 @pytest.mark.parametrize("scenario", ["single_sample", "case_control"])
 def test_known_propensities_and_scenarios_stream(path: Path, monkeypatch: pytest.MonkeyPatch, scenario: str) -> None:
-    found = streamed(path, monkeypatch, Columns("s", id="row", truth="y", propensity="e"), scenario=scenario)
+    found = streamed(path, monkeypatch, Roles("s", id="row", truth="y", propensity="e"), scenario=scenario)
     table = frame()
     assert found.propensity is not None
     np.testing.assert_array_equal(found.propensity, table["e"].to_numpy()[found.labeled_numbers().numpy()])

@@ -9,11 +9,13 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["pytest", "pue.cli.bench", "pue.cli.live", "pue.experiments.run", "torch._dynamo"])
+CONTEXT.set_forkserver_preload(
+    ["pytest", "pue.app.cli.bench", "pue.bench.report.live", "pue.bench.run", "torch._dynamo"]
+)
 
 
 def command(arguments: Sequence[str], log: str) -> None:
-    from pue.cli import main
+    from pue.app.cli import main
 
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(handle, 1)

@@ -10,33 +10,24 @@ import time
 from dataclasses import replace
 
 import pytest
+import toml_text
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from same_run import comparable
 
 from pue.backbones import BACKBONES
-from pue.datasets import DATASETS, LabeledSplit
+from pue.bench.datasets import DATASETS, LabeledSplit
+from pue.bench.execute import Place, Watch, execute
+from pue.bench.hidden import hide, load
+from pue.bench.presets import LABELS, PRESETS, SEVERITY
+from pue.bench.propensities import propensity_identity, share_distance
+from pue.bench.record import DataId
+from pue.bench.run import run
+from pue.bench.spec import Labels, Settings, Spec, digest, read_spec
+from pue.bench.store import Store
+from pue.bench.suites import DISPLAY, SUITES, changed, resolve, row_name
 from pue.errors import InvalidInput, UnknownName
-from pue.experiments import (
-    PRESETS,
-    SUITES,
-    Labels,
-    Place,
-    Settings,
-    Spec,
-    Store,
-    Watch,
-    comparable,
-    execute,
-    resolve,
-    toml,
-)
-from pue.experiments.labels import hide, load
-from pue.experiments.presets import LABELS, SEVERITY
-from pue.experiments.propensities import propensity_identity, share_distance
-from pue.experiments.run import run
-from pue.experiments.spec import digest, read_spec
-from pue.experiments.suites import DISPLAY, changed, row_name
 from pue.methods import METHODS
 
 TINY = Spec(
@@ -84,7 +75,7 @@ specs = st.builds(
 
 @given(specs)
 def test_toml_gives_back_the_very_same_spec(spec):
-    again = Spec.from_toml(spec.to_toml())
+    again = Spec.from_toml(toml_text.dumps(spec.to_dict()))
     assert again == spec
     assert again.key == spec.key
 
@@ -173,7 +164,7 @@ def test_a_wrong_spec_is_refused_with_its_reason(tmp_path, change, message):
     names = [line.split(" = ")[0] for line in change.splitlines()]
     kept = {name: value for name, value in table.items() if name not in names}
     file = tmp_path / "spec.toml"
-    file.write_text(change + "\n" + toml.dumps(kept))
+    file.write_text(change + "\n" + toml_text.dumps(kept))
     with pytest.raises(InvalidInput, match=r"spec\.toml") as error:
         read_spec(file)
     assert message in str(error.value)
@@ -201,7 +192,7 @@ def test_every_suite_resolves_with_every_preset(suite, dataset, preset):
     found = resolve(suite, dataset=dataset, preset=preset, seeds=[0, 1])
     assert {spec.dataset for spec in found} == {dataset}
     assert len({spec.key for spec in found}) == len(found) > 0
-    assert [Spec.from_toml(spec.to_toml()) for spec in found] == found
+    assert [Spec.from_toml(toml_text.dumps(spec.to_dict())) for spec in found] == found
     rows = {(row_name(spec), spec.labels) for spec in found}
     assert len(rows) == len(found) / 2  # no two rows of a table have the same name
 
@@ -223,9 +214,9 @@ def test_the_paper_s_tables_are_complete():
     bases = ["uPU", "nnPU", "PUbN", "Dist-PU"]
     assert names == bases + [f"{name}e" for name in bases] + [f"{name}e'" for name in bases]
     assert [row_name(spec) for spec in resolve("supplement")] == [
-        "nnPU w/o normalisation",
         "LRe",
         "nnPUe",
+        "nnPU w/o normalisation",
         "Self-PU",
         "anchor",
         "nnPUe (anchor)",
@@ -298,37 +289,37 @@ def test_the_same_spec_gives_the_same_record(tmp_path):
     first, second = run(spec), run(spec, store=Store(tmp_path))
     again = run(spec, store=Store(tmp_path))  # its propensities come from the store
     assert comparable(first) == comparable(second) == comparable(again)
-    assert second["propensity"]["seconds"] == again["propensity"]["seconds"] > 0
+    assert second.propensity.seconds == again.propensity.seconds > 0
     assert comparable(first) != comparable(run(replace(spec, seed=1)))
-    assert Spec.from_dict(first["spec"]) == spec
+    assert Spec.from_dict(first.spec) == spec
 
 
 def test_a_record_says_what_was_done():
     record = run(replace(TINY, propensity="true"))
     split = load("digits", None, None, 300)
-    assert record["key"] == replace(TINY, propensity="true").key
-    assert record["row"] == "nnPUe'"
-    assert (record["n_labeled"], record["n_unlabeled"]) == (40, 300)
-    assert record["prior"] == pytest.approx(float(split.train_y.double().mean()))
-    assert record["data"] == {"name": "digits", "checksum": split.checksum}
-    assert record["propensity"]["source"] == "true"
-    assert record["propensity"]["effective_sample_size"] < 40
-    assert set(record["metrics"]) == {"accuracy", "precision", "recall", "f1", "auc", "ap", "auc_hard", "ap_hard"}
-    assert [epoch["epoch"] for epoch in record["history"]] == [0, 1]
-    assert set(record["versions"]) == {"pue", "python", "torch", "numpy", "sklearn"}
-    assert record["cost"]["peak_memory_bytes"] > 10**7
+    assert record.key == replace(TINY, propensity="true").key
+    assert record.row == "nnPUe'"
+    assert (record.n_labeled, record.n_unlabeled) == (40, 300)
+    assert record.prior == pytest.approx(float(split.train_y.double().mean()))
+    assert record.data == DataId("digits", split.checksum)
+    assert record.propensity.source == "true"
+    assert record.propensity.effective_sample_size < 40
+    assert all(0 <= value <= 1 for value in record.metrics.as_dict().values())
+    assert [epoch["epoch"] for epoch in record.history] == [0, 1]
+    assert set(record.versions) == {"pue", "python", "torch", "numpy", "sklearn"}
+    assert record.cost.peak_memory_bytes > 10**7
     # A linear network: 2·64 operations there, as many back; 4 batches of 64 + 24… rows an epoch, then 300 test rows.
-    trained, rest = divmod(record["cost"]["flops"] - (300 + 2) * 128, 256)
+    trained, rest = divmod(record.cost.flops - (300 + 2) * 128, 256)
     assert rest == 0
     assert 2 * 300 <= trained <= 2 * 450
-    assert record["finished"].endswith("+00:00")
+    assert record.finished.endswith("+00:00")
 
 
 def test_the_supervised_ceiling_is_above_plain_pu():
     good = replace(TINY, settings=replace(TINY.settings, epochs=30, lr=1e-2))
     plain, ceiling = run(good), run(replace(good, method="supervised"))
-    assert ceiling["metrics"]["auc"] > plain["metrics"]["auc"] + 0.05
-    assert ceiling["propensity"] is None
+    assert ceiling.metrics.auc > plain.metrics.auc + 0.05
+    assert ceiling.propensity is None
 
 
 SHAPES = {"mnist": (1, 28, 28), "cifar10": (3, 32, 32), "alzheimer": (1, 224, 224)}
@@ -354,9 +345,9 @@ def test_the_paper_preset_runs_for_a_few_steps(monkeypatch, dataset):
     spec = replace(spec, labels=Labels("scar", 6))
     record = run(spec)
     load.cache_clear()
-    assert [epoch["epoch"] for epoch in record["history"]] == [0, 0]
-    assert record["row"] == "Dist-PUe"
-    assert record["cost"]["flops"] > 10**7
+    assert [epoch["epoch"] for epoch in record.history] == [0, 0]
+    assert record.row == "Dist-PUe"
+    assert record.cost.flops > 10**7
 
 
 def test_method_options_reach_the_method():
@@ -484,6 +475,6 @@ def test_labeled_negatives_are_copies_by_class_with_their_own_propensities() -> 
 def test_pubn_with_negatives_runs_with_every_source_of_propensities(tmp_path) -> None:
     rows = {}
     for spec in resolve("negatives", preset="smoke", dataset="digits"):
-        rows[row_name(spec)] = run(spec, None, Store(tmp_path))["metrics"]["accuracy"]
+        rows[row_name(spec)] = run(spec, None, Store(tmp_path)).metrics.accuracy
     assert list(rows) == ["PUbN + N", "PUbNe + N", "PUbNe' + N"]
     assert len(set(rows.values())) > 1

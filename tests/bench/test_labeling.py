@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from pue.data import PUData, Scenario
+from pue.bench.labeling import class_mix, feature_sar, scar
+from pue.core.data import PUData, Scenario
 from pue.errors import InvalidInput
-from pue.labeling import class_mix, feature_sar, scar
 
 MNIST_SIZES = {0: 5923, 2: 5958, 4: 5842, 6: 5918, 8: 5851, 1: 30508}  # all odd digits as one class
 MNIST_CLASSES = torch.repeat_interleave(torch.tensor(list(MNIST_SIZES)), torch.tensor(list(MNIST_SIZES.values())))

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from pue import PUClassifier
-from pue.datasets import mnist
-from pue.labeling import class_mix
+from pue.bench.datasets import mnist
+from pue.bench.labeling import class_mix
 
 HOME = os.environ.get("PUE_DATA")
 pytestmark = pytest.mark.skipif(

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 
 import pytest
+from fabricated import fabricated
+from same_run import comparable
 
-from pue.experiments.spec import SCHEMA, digest
-from pue.experiments.store import Busy, Damaged, Entry, Store, as_text, comparable
+from pue.bench.record import Propensities, Record
+from pue.bench.spec import SCHEMA, digest
+from pue.bench.store import Busy, Damaged, Entry, Store, as_text
 
 SPEC = {"schema": SCHEMA, "seed": 0}
-RECORD = {"schema": SCHEMA, "key": digest(SPEC), "spec": SPEC, "metrics": {"accuracy": 0.1 + 0.2}}
+BODY = fabricated(SPEC, accuracy=100 * (0.1 + 0.2))
+RECORD = Record.from_dict(BODY)
 
 
 @pytest.fixture
 def entry(tmp_path):
-    return Entry(tmp_path / "suite" / "run.json", digest(SPEC))
+    return Entry(tmp_path / "suite" / "run.json", digest(SPEC), Record)
 
 
 def files(entry):
@@ -40,13 +45,16 @@ def test_text_has_a_line_for_every_field():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (as_text(RECORD)[:-20], "not complete JSON"),
+        (as_text(BODY)[:-20], "not complete JSON"),
         ("", "not complete JSON"),
         ("[1, 2]", "not a record"),
-        (as_text({**RECORD, "schema": 0}), "not a record of schema 1"),
-        (as_text({**RECORD, "key": "0"}), "another run"),
-        (as_text({**RECORD, "spec": {**SPEC, "seed": 1}}), "another run"),
-        (as_text({**RECORD, "spec": None}), "another run"),
+        (as_text({**BODY, "schema": 0}), "not a record of schema 1"),
+        (as_text({**BODY, "key": "0"}), "another run"),
+        (as_text(fabricated({**SPEC, "seed": 1})), "another run"),
+        (as_text({**BODY, "prior": "0.4"}), "is not a record: prior must be a finite number"),
+        (as_text({**BODY, "metrics": {}}), "is not a record: metrics needs the field 'accuracy'"),
+        (as_text({**BODY, "spec": {**SPEC, "seed": 1}}), "another run"),
+        (as_text({**BODY, "spec": None}), "another run"),
     ],
 )
 def test_what_is_not_the_record_is_not_trusted(entry, text, why):
@@ -71,7 +79,7 @@ def test_a_write_that_fails_leaves_what_was_there(entry, monkeypatch):
         entry.write(RECORD)
         monkeypatch.setattr("os.fsync", lambda handle: (_ for _ in ()).throw(OSError("disk full")))
         with pytest.raises(OSError, match="disk full"):
-            entry.write({**RECORD, "metrics": {}})
+            entry.write(replace(RECORD, prior=0.1))
         assert entry.read() == RECORD
     monkeypatch.undo()
     with entry.claim(wait=False):  # and the next holder of the claim removes the half-written file
@@ -109,26 +117,27 @@ def test_whoever_waits_for_a_claim_gets_it_alone(entry):
 
 def test_sweep_removes_what_nobody_holds(tmp_path):
     store = Store(tmp_path)
-    held, left = (Entry(tmp_path / "suite" / f"{name}.json", "") for name in ("held", "left"))
+    held, left = (Entry(tmp_path / "suite" / f"{name}.json", "", Record) for name in ("held", "left"))
     with held.claim(wait=False):
         for entry in (held, left):
-            entry.path.with_name(f".{entry.path.stem}.tmp").write_text("half a rec")
+            entry.path.with_name(f".{entry.path.name}.0123.partial").write_text("half a rec")
         left.path.with_name(".left.lock").touch()
         store.sweep("suite")
-        assert files(held) == [".held.lock", ".held.tmp"]
+        assert files(held) == [".held.json.0123.partial", ".held.lock"]
     store.sweep("suite")
     assert files(held) == []
 
 
+def test_what_is_written_is_what_was_read():
+    assert json.loads(as_text(RECORD.to_dict())) == BODY
+    body = {"schema": SCHEMA, "key": digest(SPEC), "spec": SPEC, "source": "true", "effective_sample_size": 1.5}
+    body |= {"share_distance": 0.25, "alarm": None, "seconds": 0.0, "cpu": 0.0, "values": [0.5, 0.25]}
+    for stored in (body, {**body, "negative_values": [0.125]}):
+        assert json.loads(as_text(Propensities.from_dict(stored).to_dict())) == stored
+
+
 def test_comparable_drops_only_what_may_differ():
-    record = {
-        **RECORD,
-        "history": [{"epoch": 0, "risk": 0.5, "seconds": 1.0}],
-        "propensity": {"source": "x", "seconds": 2.0, "cpu": 2.0},
-        "cost": {"wall_seconds": 3.0},
-        "versions": {"python": "3"},
-        "finished": "2024-01-01T00:00:00+00:00",
-    }
+    record = fabricated({**SPEC, "propensity": "auto"})
     slower = json.loads(as_text(record))
     slower["history"][0]["seconds"] = slower["propensity"]["cpu"] = slower["cost"]["wall_seconds"] = 9.0
     slower["finished"] = slower["versions"] = None

@@ -183,7 +183,8 @@ def test_predict_before_fit() -> None:
 def test_too_few_labeled_rows_to_hold_any_out_are_said() -> None:
     labels = np.zeros(60)
     labels[0] = 1
-    with pytest.warns(UserWarning, match=r"too few distinct rows.*Pass the prior"):
+    held_out = pytest.warns(UserWarning, match=r"too few distinct rows.*Pass the prior")
+    with held_out, pytest.warns(UserWarning, match=r"may lie anywhere between 0\.02 and 1\.00"):
         PUClassifier(epochs=1, backbone="linear").fit(X, labels)
 
 

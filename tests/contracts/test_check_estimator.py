@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from pue import PUClassifier
+from pue import Forest, PUClassifier
 
 ONE_AND_TWO = "passes labels {1, 2}; PU labels are 1, 0 and -1, and 2 has no meaning"
 EXEMPT = {
@@ -68,6 +68,21 @@ def test_scikit_learn_check(estimator: PUClassifier, check: Any) -> None:
             check(estimator)
     else:
         check(estimator)
+
+
+FOREST = PUClassifier(backbone=Forest(n_trees=30))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("estimator", "check"), checks(FOREST, EXEMPT))
+def test_scikit_learn_check_of_a_forest(estimator: PUClassifier, check: Any) -> None:
+    test_scikit_learn_check(estimator, check)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("estimator", "check"), checks(Recoded(backbone=Forest(n_trees=30)), {}))
+def test_only_the_label_codes_stand_in_the_way_of_a_forest(estimator: PUClassifier, check: Any) -> None:
+    check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore")

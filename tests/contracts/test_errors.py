@@ -11,6 +11,7 @@ from pue.errors import (
     CheckpointMismatch,
     InvalidInput,
     MissingData,
+    MissingExtra,
     ModelError,
     PueError,
     PueWarning,
@@ -27,6 +28,7 @@ from pue.errors import (
         (MissingData, FileNotFoundError),
         (TrainingDiverged, ArithmeticError),
         (CheckpointMismatch, RuntimeError),
+        (MissingExtra, ImportError),
         (ModelError, ValueError),
     ],
 )

@@ -7,7 +7,7 @@ import torch
 import twins
 from hypothesis import given
 
-from pue.corrections import CORRECTIONS, absolute, clamp, non_negative, unbiased
+from pue.core.corrections import CORRECTIONS, absolute, clamp, non_negative, unbiased
 from pue.errors import InvalidInput
 
 parts = twins.numbers(-3, 3)

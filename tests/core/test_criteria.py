@@ -14,12 +14,12 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 from torch import Tensor
 
 from pue import weights
-from pue.criteria import CRITERIA, auc, pa, pauc, risk
-from pue.data import Scenario
+from pue.core.criteria import CRITERIA, auc, pa, pauc, risk
+from pue.core.data import Scenario
+from pue.core.losses import zero_one
+from pue.core.risks import upu
+from pue.core.weights import RowWeights
 from pue.errors import InvalidInput
-from pue.losses import zero_one
-from pue.risks import upu
-from pue.weights import RowWeights
 
 # ------------------------------------------------------------------------------------------------------ slow twins
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from pue.data import (
+from pue.core.data import (
     PUData,
     Scenario,
     Truth,

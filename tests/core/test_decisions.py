@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pue import weights
-from pue.data import Scenario
-from pue.decisions import ZERO, best_f1, budget, decide, prior_quantile, target_precision
+from pue.core.data import Scenario
+from pue.core.decisions import ZERO, best_f1, budget, decide, prior_quantile, target_precision
 from pue.errors import InvalidInput
 
 ties = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=10)

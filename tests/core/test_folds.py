@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from torch import Tensor
 
+from pue.core.folds import content_folds, most_folds, row_hash
 from pue.errors import InvalidInput
-from pue.folds import content_folds, most_folds, row_hash
 
 
 def rows(n: int, features: int = 3, *, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:

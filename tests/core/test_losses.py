@@ -8,7 +8,7 @@ import twins
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pue.losses import LOSSES
+from pue.core.losses import LOSSES
 
 SYMMETRIC = ["ramp", "sigmoid", "zero_one"]
 LINEAR_ODD = ["double_hinge", "logistic", "squared"]

@@ -11,11 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pue import risks, weights
-from pue.corrections import CORRECTIONS, non_negative
-from pue.data import Scenario
+from pue.core.corrections import CORRECTIONS, non_negative
+from pue.core.data import Scenario
+from pue.core.losses import LOSSES
+from pue.core.risks import Risk, binary_entropy, dist_pu, imbalanced, label_likelihood, nnpu, pu_risk, pubn, upu
 from pue.errors import InvalidInput
-from pue.losses import LOSSES
-from pue.risks import Risk, binary_entropy, dist_pu, imbalanced, label_likelihood, nnpu, pu_risk, pubn, upu
 
 PRIOR = 0.4
 LABELS = torch.tensor([0, 1, 0, 1, -1, 0, 0, 0, -1, 0])

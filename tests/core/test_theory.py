@@ -11,9 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pue import theory, weights
+from pue.core.losses import LOSSES
+from pue.core.risks import upu
 from pue.errors import InvalidInput
-from pue.losses import LOSSES
-from pue.risks import upu
 
 Rows = list[tuple[float, float, float]]
 

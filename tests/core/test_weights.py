@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pue import weights
-from pue.data import Scenario
+from pue.core.data import Scenario
 from pue.errors import InvalidInput
 
 LABELS = torch.tensor([1, 0, 1, 0, 0, 1, 0, 0])

@@ -11,14 +11,14 @@ import pytest
 import torch
 from scipy import sparse
 
-from pue.data import PUData, Scenario
-from pue.diagnostics import Diagnosis
-from pue.diagnostics import diagnose as diagnose_anything
+from pue.core.data import PUData, Scenario
+from pue.core.theory import weighting_gap_bound
+from pue.diagnosis.diagnose import Diagnosis
+from pue.diagnosis.diagnose import diagnose as diagnose_anything
 from pue.errors import InvalidInput, UnknownName
-from pue.propensity import Constant, Logistic, process
-from pue.scar import scar_test
-from pue.sensitivity import worst_case
-from pue.theory import weighting_gap_bound
+from pue.judging.sensitivity import worst_case
+from pue.propensity import Constant, Logistic, PropensityModel, clip_propensity
+from pue.propensity.scar import scar_test
 
 NAMES = ["size", "age", "noise"]
 
@@ -55,7 +55,10 @@ def test_the_parts_are_those_of_the_library(biased: Diagnosis) -> None:
     assert biased.propensity is not None
     assert biased.scar.p_value == scar_test(data, prior=0.5).p_value
     assert (biased.n_rows, biased.n_labeled, biased.scenario) == (600, int(s.sum()), Scenario.SINGLE_SAMPLE)
-    assert biased.report == process(biased.propensity)[1]
+    plain = clip_propensity(biased.propensity)[1]
+    assert biased.report is not None
+    assert biased.report.effective_sample_size == plain.effective_sample_size
+    assert biased.report.source == "Logistic"
     assert biased.unlabeled_propensity is not None
     assert len(biased.unlabeled_propensity) == 600 - s.sum()
     gap = weighting_gap_bound(1 / biased.propensity, torch.ones(int(s.sum())), 0.5)
@@ -114,9 +117,10 @@ def test_weights_that_rest_on_few_rows_are_not_recommended(biased: Diagnosis) ->
 def test_a_model_that_knows_its_rows_by_heart_raises_the_alarm() -> None:
     class Memory:
         def fit(self, data: PUData, *, prior: float, seed: int = 0) -> object:
-            class Model:
-                held_out = torch.full((data.n_labeled,), 0.1, dtype=torch.float64)
-                out_of_fold = torch.full((data.n_rows,), 0.1, dtype=torch.float64)
+            class Model(PropensityModel):
+                @property
+                def held_out(self) -> torch.Tensor:
+                    return torch.full((data.n_labeled,), 0.1, dtype=torch.float64)
 
                 def __call__(self, x: torch.Tensor) -> torch.Tensor:
                     return torch.full((x.shape[0],), 0.9, dtype=torch.float64)

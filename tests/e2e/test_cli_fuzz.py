@@ -29,19 +29,19 @@ from pyarrow import feather, parquet
 from test_persistence import mutate, rewrite, tree_of
 
 import pue
-import pue.cli
+import pue.app.cli
+from pue.app import compare as comparing
+from pue.app import fit_source
+from pue.app import preparation as preparing
+from pue.app.classifiers import make_classifier
+from pue.app.compare import Result
+from pue.app.model import PUModel
+from pue.app.preparation import Basis
+from pue.app.recipe import Recipe
+from pue.app.rows import Rows
+from pue.core.machine import one_thread
 from pue.errors import PueError
-from pue.model import basis as preparing
-from pue.model import compare as comparing
-from pue.model import files
-from pue.model.basis import Basis
-from pue.model.classifiers import make_classifier
-from pue.model.compare import Result
-from pue.model.model import PUModel
-from pue.model.recipe import Recipe
-from pue.model.rows import Rows
-from pue.probabilities import Sigmoid
-from pue.threads import one_thread
+from pue.judging.calibration import Sigmoid
 
 CASES = {
     "csv": 420,
@@ -84,7 +84,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fuzz")
     base().to_csv(folder / "t.csv", index=False)
     with pytest.raises(SystemExit) as end:
-        pue.cli.main(
+        pue.app.cli.main(
             ["fit", str(folder / "t.csv"), *FEATURES, *PLAIN, "--method", "logistic", "-q", "-o", str(folder / "m")]
         )
     assert not end.value.code
@@ -94,8 +94,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def place(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder to work in, with cheap training and a command line that is built once."""
-    command = typer.main.get_command(pue.cli.app)
-    monkeypatch.setattr(pue.cli, "app", lambda arguments, prog_name: command(arguments, prog_name=prog_name))
+    command = typer.main.get_command(pue.app.cli.app)
+    monkeypatch.setattr(pue.app.cli, "app", lambda arguments, prog_name: command(arguments, prog_name=prog_name))
     template, prepared = pue.load(model), preparing.prepare
 
     def quick(rows: Rows, recipe: Recipe, *, facts: dict[str, Any], say: Any) -> PUModel:
@@ -109,7 +109,7 @@ def place(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     def prepare(rows: Rows, recipe: Recipe, say: Any = None) -> Basis:
         return prepared(rows, replace(recipe, propensity=None, prior=0.99))
 
-    monkeypatch.setattr(files, "fit_model", quick)
+    monkeypatch.setattr(fit_source, "fit_model", quick)
     monkeypatch.setattr(preparing, "prepare", prepare)
     monkeypatch.setattr(comparing, "prepare", prepare)
     monkeypatch.setattr(comparing, "_judge", lambda candidate, *_: Result(str(candidate), 0.0, {}, failed="not tried"))
@@ -124,7 +124,7 @@ def end(*arguments: object) -> int:
     """The exit code of a command that ends as it should: anything but a result or a named error fails the test."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as stopped:
-        pue.cli.main([str(argument) for argument in arguments])
+        pue.app.cli.main([str(argument) for argument in arguments])
     code = stopped.value.code or 0
     assert code in (0, 2), (arguments, err.getvalue())
     if code:

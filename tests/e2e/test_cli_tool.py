@@ -27,14 +27,15 @@ from PIL import Image
 from pyarrow import feather, parquet
 
 import pue
-from pue.cli import COMMANDS, main
-from pue.model import basis as preparing
-from pue.model import compare as comparing
-from pue.model import files, fit, rows, summary, survey
-from pue.model.model import PUModel
+from pue import files
+from pue.app import compare as comparing
+from pue.app import fit, learn, rows, summary, survey, top_rows
+from pue.app import preparation as preparing
+from pue.app.cli import COMMANDS, main
+from pue.app.model import PUModel
+from pue.app.sources.opening import open_source
+from pue.app.sources.write import Writer
 from pue.persistence import folder as model_folder
-from pue.tables.sources import open_source
-from pue.tables.write import Writer
 
 WORDS = ("late", "broken", "engine", "paid", "friend", "street", "night", "water")
 COLUMNS = ["--label", "fraud", "--id", "claim", "--truth", "truth", "--ignore", "e"]
@@ -162,7 +163,7 @@ def story(folder: Path, run: Run) -> dict[str, Any]:
     claims(200, seed=1).to_csv(later, index=False)
     how = [*COLUMNS, "--propensity", "logistic", "--seed", "3"]
     found = {"diagnosis": given(run, "diagnose", table, *how, "--prior", "elkan_noto", "-o", folder / "d.html")}
-    how += ["--prior", "0.4", "--epochs", "3"]
+    how += ["--prior", "0.4", "--epochs", "10"]  # after three, held-out rows rank worse than chance
     found["comparison"] = given(
         run, "compare", table, *how, "--candidates", "logistic+logistic,naive", "--out", folder / "comparison"
     )
@@ -789,10 +790,7 @@ def test_few_labels_give_a_result_or_an_error(run: Run, tmp_path: Path, labeled:
             how = ["--label", "s", "--prior", prior, "--propensity", propensity, "--quiet"]
             code, out, err = run(*arguments, *how)
             assert out == ""
-            if prior == "estimate":
-                assert code == 2
-                assert "needs at least 10 labeled and 10 unlabeled rows" in err
-            elif labeled == 1 and number < 2:
+            if labeled == 1 and number < 2:
                 assert (code, "rows cannot be held out" in err) == (2, True)
             else:
                 assert (code, err) == (0, ""), (arguments, propensity, err)
@@ -819,7 +817,7 @@ def test_tiny_tables(run: Run, tmp_path: Path, n: int) -> None:
         (["--threshold", "nan"], "a threshold is a probability"),
         (["--target-precision", "1.2"], "the target precision must lie in (0, 1]; got 1.2"),
         (["--calibration", "plat"], "unknown calibration 'plat'. Did you mean 'platt'?"),
-        (["--prior", "0.1"], "not below the share of labeled rows, 0.25; got 0.1"),
+        (["--prior", "0.1"], "prior=0.1 is below the share of labeled rows, 0.25"),
         (["--prior", "1"], "must lie in (0, 1)"),
         (["--prior", "nan"], "must lie in (0, 1)"),
         (["--ignore", "aa"], "unknown column 'aa'. Did you mean 'a'?"),
@@ -1015,11 +1013,12 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, place: Any, name: str, call: int 
     [
         (survey, "fit_vectorizer", 1),
         (fit, "prepare", 1),
-        (fit, "score_held_out", 1),
-        (files, "score_batches", 1),
-        (model_folder, "_write", 1),
-        (model_folder, "_write", 3),
-        (model_folder.os, "rename", 1),
+        (learn, "score_held_out", 1),
+        (top_rows, "score_batches", 1),
+        (model_folder, "writing_folder", 1),
+        (files, "_flush", 1),
+        (files, "_flush", 3),
+        (files.os, "replace", 1),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -1154,6 +1153,7 @@ def test_ctrl_c_ends_a_fit_with_130_and_leaves_nothing(tmp_path: Path) -> None:
     time.sleep(0.3)
     fitting.send_signal(signal.SIGINT)
     out, err = fitting.communicate(timeout=300)
-    assert fitting.returncode == 130
+    # To a shell both are 130. Python ends by the signal itself where it arrived inside an exec, such as a dataclass's.
+    assert fitting.returncode in (130, -signal.SIGINT)
     assert "Traceback" not in out + seen + err
     assert list(tmp_path.iterdir()) == [table]

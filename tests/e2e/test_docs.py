@@ -7,7 +7,7 @@ The blocks of a page run in order, in one folder and one namespace:
 - ```text and indented blocks are not run: formulas, listings, and commands that need data or hours.
 
 What is shown are the words that were printed; its numbers may differ as they do between machines, and … stands for
-anything. The README's blocks run in test_readme.py.
+anything. The README's blocks run in test_readme.py, the gallery's in test_examples.py.
 """
 
 from __future__ import annotations
@@ -33,17 +33,22 @@ import torch
 import yaml
 
 import pue
-from pue.cli import main
-from pue.data import PUData
+from pue.app.cli import main
+from pue.core.data import PUData
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 SITE = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
 LANGUAGES = {"python", "output", "console", "text"}
 NUMBER = r"[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?"
 
-every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+
+def named(page: Path) -> str:
+    return page.relative_to(ROOT).with_suffix("").as_posix().removeprefix("docs/")
+
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=named)
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,8 @@ def biased_rows() -> PUData:
 
 GIVEN: dict[str, Callable[[], dict[str, Any]]] = {"scar_test": lambda: {"data": biased_rows()}}
 """Names that a page takes for granted."""
+ELSEWHERE = {"gallery"}
+"""Pages whose blocks run in another test."""
 
 
 # ------------------------------------------------------------------------------------------------ running
@@ -134,12 +141,12 @@ def test_the_blocks_run_and_print_what_is_shown(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = blocks(page.read_text())
-    if not {"python", "console"} & {block.language for block in found}:
-        assert page.stem not in GIVEN
+    if named(page) in ELSEWHERE or not {"python", "console"} & {block.language for block in found}:
+        assert named(page) not in GIVEN
         return
     monkeypatch.chdir(tmp_path)
     with mock.patch.dict(pue.METHODS):  # a page may add one
-        for block, shown, printed in run_blocks(found, GIVEN.get(page.stem, dict)()):
+        for block, shown, printed in run_blocks(found, GIVEN.get(named(page), dict)()):
             if shown.strip():
                 numbers = matched(shown, printed)
                 assert numbers is not None, f"the page shows\n{shown}\nbut this was printed:\n{printed}"
@@ -147,13 +154,12 @@ def test_the_blocks_run_and_print_what_is_shown(
                     assert [pair for pair in numbers if not near(*pair)] == []
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=named)
 def test_every_block_is_run_or_marked(page: Path) -> None:
     text = page.read_text()
     found = blocks(text)
     assert len(re.findall(r"^\s*(?:```|~~~)", text, flags=re.MULTILINE)) == 2 * len(found), "a fence was not understood"
-    allowed = {"python", "text"} if page.name == "README.md" else LANGUAGES
-    assert {block.language for block in found} <= allowed
+    assert {block.language for block in found} <= LANGUAGES
 
 
 def test_a_match_can_fail() -> None:
@@ -214,8 +220,12 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_links_that_leave_the_folder_become_pages_or_names() -> None:
     rewrite = site_hooks().rewrite
     inside = "[ours](../RESULTS.md), [how](tuning.md), [a file](../src/pue/risks.py), [web](https://example.org)"
-    assert rewrite(inside, "mnist.md") == (
+    assert rewrite(inside, "selection.md") == (
         "[ours](results.md), [how](tuning.md), a file (`src/pue/risks.py`), [web](https://example.org)"
+    )
+    deeper = "[ours](../../RESULTS.md), [how](tuning.md), [why](../priors.md#which), [a file](../../Makefile)"
+    assert rewrite(deeper, "lab/mnist.md") == (
+        "[ours](../results.md), [how](tuning.md), [why](../priors.md#which), a file (`Makefile`)"
     )
     outside = (
         "![plot](docs/images/a.png) [asked](CONTRIBUTING.md) [why](docs/tuning.md#seeds) [bench](benchmarks/README.md)"
@@ -240,11 +250,23 @@ def reference() -> dict[str, Any]:
 def test_the_reference_holds_every_public_name() -> None:
     documented = reference()
     values = {path.rpartition(".")[2]: value for path, value in documented.items()}
-    assert set(pue.__all__) | set(importlib.import_module("pue.metrics").__all__) <= set(values)
+    assert set(pue.__all__) | set(importlib.import_module("pue.judging").__all__) <= set(values)
     assert [name for name in pue.__all__ if values[name] is not getattr(pue, name)] == []
     modules = {path for path, value in documented.items() if isinstance(value, ModuleType)}
-    assert modules == {"pue.decisions", "pue.probabilities", "pue.risks", "pue.weights"}
-    assert "pue.model.model.PUModel" in documented
+    assert modules == {"pue.core.decisions", "pue.judging.calibration", "pue.core.risks", "pue.core.weights"}
+    assert "pue.app.model.PUModel" in documented
+
+
+def test_the_members_that_the_reference_names_are_members() -> None:
+    named_members = re.findall(
+        r"^::: ([\w.]+)\n    options:\n(?:      .*\n)*?      members: \[(.*)\]",
+        (DOCS / "api.md").read_text(),
+        re.MULTILINE,
+    )
+    assert named_members
+    for path, members in named_members:
+        value = reference()[path]
+        assert [name for name in members.split(", ") if not hasattr(value, name)] == []
 
 
 def test_the_site_builds_without_a_warning_and_without_the_network(tmp_path: Path) -> None:

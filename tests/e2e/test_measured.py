@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
+LAB = DOCS / "lab"
 
 
 def records(name: str) -> list[dict]:
@@ -21,7 +22,7 @@ def test_the_page_on_tables_shows_its_records() -> None:
     by_table: dict[str, list[dict]] = defaultdict(list)
     for record in records("tables_study"):
         by_table[record["table"]].append(record["found"])
-    page = (DOCS / "tables.md").read_text().split("\n")
+    page = (LAB / "tables.md").read_text().split("\n")
     shown = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in page if line.startswith("| ")][1:]
     assert {len(runs) for runs in by_table.values()} == {10}
     wanted = []
@@ -45,7 +46,7 @@ def test_the_page_on_evaluation_shows_its_records(kind: str) -> None:
         error = 100 * np.mean([abs(value - truth) for value, _, _, truth in estimates])
         covered = sum(low <= truth <= high for _, low, high, truth in estimates)
         cells.append(f"{error:.1f} ({covered}/6)")
-    assert " | ".join(cells) in (DOCS / "evaluation.md").read_text()
+    assert " | ".join(cells) in (LAB / "evaluation.md").read_text()
 
 
 @pytest.mark.parametrize("kind", ["corrected", "unbiased"])
@@ -56,11 +57,11 @@ def test_the_page_on_evaluation_shows_how_digits_are_calibrated(kind: str) -> No
     for name in ("calibrated", "sigmoid of the score", "accuracy"):
         values = 100 * np.array([record["found"][f"{kind}, {name}"] for record in found])
         cells.append(f"{values.mean():.1f} ± {values.std(ddof=1):.1f}")
-    assert " | ".join(cells) in (DOCS / "evaluation.md").read_text()
+    assert " | ".join(cells) in (LAB / "evaluation.md").read_text()
 
 
 def test_the_page_on_scaling_shows_what_was_streamed() -> None:
-    page = (DOCS / "scaling.md").read_text()
+    page = (LAB / "scaling.md").read_text()
     for found in records("streaming"):
         cells = [f"{100 * found['accuracy']:.2f}", f"{100 * found['auc']:.2f}", f"{found['peak_gb']:.2f}"]
         cells.append(f"{found['cpu_seconds']:.0f}")
@@ -75,7 +76,7 @@ def test_the_page_on_scaling_shows_what_the_cost_model_predicts(monkeypatch: pyt
     monkeypatch.syspath_prepend(str(DOCS.parent / "benchmarks"))
     predicted = importlib.import_module("cost_model").predicted
     found = json.loads((DOCS / "results" / "cost_model.json").read_text())
-    page = (DOCS / "scaling.md").read_text()
+    page = (LAB / "scaling.md").read_text()
     for power in (8, 10):
         for workers in (1, 8, 64, 512):
             for batch in (256, 4096):

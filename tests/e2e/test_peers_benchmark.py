@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-FOLDER = Path(__file__).parents[1] / "benchmarks" / "peers"
+FOLDER = Path(__file__).parents[2] / "benchmarks" / "peers"
 MODULES = ("problems", "one", "run", "show", "with_sklearn", "same")
 
 

@@ -20,20 +20,23 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from same_run import comparable
 
-from pue.cli import main
+from pue.app import ray_fit, ray_predict
+from pue.app.cli import main
+from pue.app.model import load_model
+from pue.app.ray_predict import score_on
+from pue.app.recipe import Recipe
+from pue.app.roles import Roles
+from pue.app.sources.opening import BATCH, open_source
+from pue.bench.execute import Place, RunOutcome, Watch, execute, keep
+from pue.bench.spec import Spec
+from pue.bench.store import Store
+from pue.bench.suites import resolve
 from pue.engines import Cluster, cluster, ray_cluster, tasks
 from pue.engines.cluster import require_package, require_ray_at
 from pue.engines.tasks import Tasks
 from pue.errors import EngineError, InvalidInput
-from pue.experiments import Outcome, Place, Spec, Store, Watch, comparable, execute, resolve
-from pue.experiments.execute import keep
-from pue.model import group, scattered
-from pue.model.columns import Columns
-from pue.model.files import load_model
-from pue.model.recipe import Recipe
-from pue.model.scattered import score_on
-from pue.tables.sources import BATCH, open_source
 
 pytest.importorskip("ray", reason="the extra ray is not installed")
 # Ray Data sets and copies its settings field by field, those included that it has deprecated itself.
@@ -114,7 +117,7 @@ def test_a_bench_has_the_records_of_a_local_one_even_if_a_worker_is_killed(
         running.add(spec.key)
         most = max(most, len(running))
 
-    def ended(outcome: Outcome) -> None:
+    def ended(outcome: RunOutcome) -> None:
         running.discard(outcome.spec.key)
         if not killed:
             for pid in busy_workers()[:1]:
@@ -128,7 +131,7 @@ def test_a_bench_has_the_records_of_a_local_one_even_if_a_worker_is_killed(
     assert most <= shared.workers
     assert [outcome.spec for outcome in outcomes] == specs
     assert {outcome.error for outcome in outcomes} == {""}
-    assert [comparable(outcome.record or {}) for outcome in outcomes] == local
+    assert [comparable(outcome.record) for outcome in outcomes if outcome.record] == local
     stored = [json.loads(place.store.run("digits", spec).path.read_text()) for spec in specs]
     assert [comparable(record) for record in stored] == local
     assert {outcome.state for outcome in execute(specs, place, cluster=shared)} == {"found"}
@@ -160,7 +163,7 @@ def test_a_record_that_a_worker_wrote_elsewhere_is_written_here(
     assert entry.read() == outcome.record
     before = entry.path.stat().st_mtime_ns
     keep(outcome, here)
-    keep(Outcome(specs[1], "failed", error="diverged"), here)
+    keep(RunOutcome(specs[1], "failed", error="diverged"), here)
     assert [path.stat().st_mtime_ns for path in tmp_path.glob("here/digits/*")] == [before]
 
 
@@ -279,13 +282,13 @@ def test_a_worker_that_is_killed_changes_no_prediction(
 ) -> None:
     arguments = ["predict", folder / "model", folder / "rows.parquet", "--quiet"]
     assert run(*arguments, "-o", tmp_path / "local.parquet")[0] == 0
-    score_range = scattered._score_range
+    score_range = ray_predict._score_range
 
     def slowly(ranges: pa.Table, job: Any) -> Iterator[pa.Table]:
         time.sleep(2)  # long enough to be killed
         yield from score_range(ranges, job)
 
-    monkeypatch.setattr(scattered, "_score_range", slowly)
+    monkeypatch.setattr(ray_predict, "_score_range", slowly)
     killed: list[int] = []
     killer = threading.Thread(target=kill_one, args=(b"ray::MapBatches", killed))
     killer.start()
@@ -470,12 +473,12 @@ class Train:
 
 
 def test_an_error_of_all_workers_is_handed_over(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group.importlib, "import_module", lambda name: Train)
+    monkeypatch.setattr(ray_fit.importlib, "import_module", lambda name: Train)
     Train.kept = tmp_path / "kept"
     recipe = Recipe(method="boosting", prior=0.4, propensity=None)
-    group._work({"job": group.Job(small, Columns("s"), recipe, memory=10_000)})
-    kind, message = json.loads((Train.kept / group.ERROR).read_text())
+    ray_fit._work({"job": ray_fit.Job(small, Roles("s"), recipe, memory=10_000)})
+    kind, message = json.loads((Train.kept / ray_fit.ERROR).read_text())
     assert kind == "InvalidInput"
     assert "needs all of them in memory" in message
     with pytest.raises(InvalidInput, match="needs all of them in memory"):
-        group.brought_back(Train.kept)
+        ray_fit.brought_back(Train.kept)

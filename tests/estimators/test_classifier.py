@@ -1,6 +1,7 @@
 """`PUClassifier` as users meet it: inputs of every kind, scikit-learn's tools, weights, propensities, checkpoints."""
 
 import pickle
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from torch import nn
 
 from pue import Augmentation, PUClassifier
 from pue.propensity import Constant, Logistic
+from pue.training import Batching, Training
+from pue.training.settings import BATCHING
 
 N = 600
 
@@ -208,7 +211,7 @@ def test_own_networks_by_module_factory_and_import_path(problem: dict[str, np.nd
     X, s = problem["X"], problem["s"]
     module = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1)).double()
     before = [parameter.clone() for parameter in module.parameters()]
-    for backbone in (module, lambda spec: nn.Linear(spec.size, 1), "pue.backbones.linear:linear"):
+    for backbone in (module, lambda spec: nn.Linear(spec.size, 1), "pue.backbones.dense:linear"):
         assert quick(backbone=backbone).fit(X, s).decision_function(X).shape == (N,)
     assert all(torch.equal(a, b) for a, b in zip(before, module.parameters(), strict=True))
 
@@ -276,3 +279,23 @@ def test_labeled_negatives_are_accepted(problem: dict[str, np.ndarray]) -> None:
 )
 def test_the_number_of_epochs_follows_the_number_of_rows(rows: int, epochs: int) -> None:
     assert PUClassifier()._training(rows).epochs == epochs
+
+
+def test_every_training_option_is_a_parameter_with_the_same_default_and_reaches_the_training() -> None:
+    options = {name: getattr(Batching(), field) for name, field in BATCHING.items()}
+    options |= {field.name: getattr(Training(), field.name) for field in fields(Training) if field.name != "batching"}
+    given = PUClassifier().get_params()
+    assert {name: given[name] for name in options} == {
+        **options, "epochs": "auto", "batch_size": "auto", "augmentation": None
+    }  # fmt: skip
+    other = {
+        "epochs": 3, "batch_size": 64, "batching": "stratified", "labeled_per_batch": 5, "labeled_rows": "drawn",
+        "optimizer": "sgd", "lr": 0.1, "weight_decay": 0.0, "schedule": "constant", "ema": 0.9,
+        "augmentation": Augmentation(mixup=1.0), "validation": 0.2, "criterion": "auc", "patience": 4, "keep": "last",
+    }  # fmt: skip
+    assert set(other) == set(options)
+    found = PUClassifier(**other)._training(1000)
+    assert found.batching == Batching(64, "stratified", 5, "drawn")
+    assert {name: getattr(found, name) for name in other if name not in BATCHING} == {
+        name: value for name, value in other.items() if name not in BATCHING
+    }

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from pue import PUClassifier, estimate_prior, prior_sweep
-from pue.data import PUData
+from pue.core.data import PUData
 from pue.errors import InvalidInput, PueWarning, UnknownName
 
 
@@ -69,6 +69,17 @@ def test_the_sweep_refits_and_leaves_the_classifier_alone() -> None:
     assert clf.prior_ == 0.4
     assert "called positive" in str(sweep)
     assert np.mean(clf.predict(X) == y) > 0.9
+
+
+def test_the_sweep_keeps_the_known_propensities_of_the_fit() -> None:
+    X, s, _ = problem(gap=1.0)
+    e = np.where(X[:, 0] > np.median(X[s == 1, 0]), 0.9, 0.1)
+    clf = PUClassifier(prior=0.4, epochs=5, random_state=0).fit(X, s, propensity=e)
+    row = prior_sweep(clf, X, s, priors=[0.4]).rows[0]
+    assert row.agreement == 1.0
+    assert row.accuracy == clf.score(X, s, propensity=e)
+    plain = PUClassifier(prior=0.4, epochs=5, random_state=0).fit(X, s)
+    assert np.mean(plain.predict(X) == clf.predict(X)) < 1.0
 
 
 def test_the_sweep_goes_over_the_interval_by_default() -> None:

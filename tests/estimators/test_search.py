@@ -16,15 +16,15 @@ import torch
 from optuna.trial import TrialState
 from scipy import sparse
 
-import pue.trials
+import pue.estimators.search
 from pue import PUClassifier
-from pue.criteria import CRITERIA
-from pue.data import PUData, Scenario
+from pue.core.criteria import CRITERIA
+from pue.core.data import PUData, Scenario
 from pue.errors import CheckpointMismatch, InvalidInput, TrainingDiverged, UnknownName
+from pue.estimators.search import SearchResult, search
 from pue.methods import pu_weights
-from pue.propensity import Logistic, process
-from pue.training.split import restrict, split_rows
-from pue.trials import SearchResult, search
+from pue.propensity import Logistic, clip_propensity
+from pue.training.feeds import restrict, split_rows
 
 PRIOR = 0.4
 
@@ -121,7 +121,7 @@ def test_the_value_is_the_criterion_of_the_held_out_rows_with_the_reference_weig
     else:  # fitted without the rows that judge
         estimator = Logistic() if reference == "logistic" else reference
         others = PUData(data.x[rest], data.labels[rest])
-        e, _ = process(estimator.fit(others, prior=PRIOR)(data.x[data.labeled]))
+        e, _ = clip_propensity(estimator.fit(others, prior=PRIOR)(data.x[data.labeled]))
     weights = restrict(pu_weights(data, PRIOR, e), data.labels, held_out)
     torch.testing.assert_close(result.weights.positive, weights.positive, rtol=0, atol=1e-12)
     assert result.weights.positive.sum() == pytest.approx(PRIOR)
@@ -341,7 +341,7 @@ def test_it_reports_a_line_a_trial_to_standard_error_if_asked_to(
 
 def test_optuna_is_not_loaded_before_a_search() -> None:
     # It takes half a second, and whoever imports the library would wait for it.
-    tree = ast.parse(Path(pue.__file__).with_name("trials.py").read_text())
+    tree = ast.parse((Path(pue.__file__).parent / "estimators" / "search.py").read_text())
     loaded = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     assert len(loaded) > 10
     assert [ast.unparse(node) for node in loaded if "optuna" in ast.unparse(node)] == []

@@ -18,10 +18,10 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from test_check_estimator import EXEMPT
 
 from pue import PUWrapper
+from pue.core.weights import normalized_inverse_propensity
 from pue.errors import InvalidInput
-from pue.metrics import calibration_error
-from pue.weights import normalized_inverse_propensity
-from pue.wrapper import repetitions
+from pue.estimators.wrapper import repetitions
+from pue.judging import calibration_error
 
 
 def biased(n: int, seed: int = 0, prior: float = 0.4):

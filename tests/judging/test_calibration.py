@@ -7,11 +7,11 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from pue.data import Scenario
+from pue.core.data import Scenario
+from pue.core.weights import normalized_inverse_propensity, supervised, uniform
 from pue.errors import InvalidInput, UnknownName
-from pue.metrics import calibration_error
-from pue.probabilities import CALIBRATIONS, Monotone, Sigmoid, calibrate, isotonic, platt
-from pue.weights import normalized_inverse_propensity, supervised, uniform
+from pue.judging import calibration_error
+from pue.judging.calibration import CALIBRATIONS, Monotone, Sigmoid, calibrate, isotonic, platt
 
 
 def known(n: int = 4000, seed: int = 0, scale: float = 3.0):

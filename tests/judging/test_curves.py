@@ -7,9 +7,9 @@ import pytest
 import torch
 from test_estimates import biased
 
-from pue.metrics import estimate_metrics
-from pue.metrics.curves import reliability, threshold_curve
-from pue.weights import normalized_inverse_propensity
+from pue.core.weights import normalized_inverse_propensity
+from pue.judging import estimate_metrics
+from pue.judging.curves import reliability, threshold_curve
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 
 from pue import PUClassifier
 from pue.errors import InvalidInput, PueWarning, UnknownName
-from pue.metrics import SCORERS, calibration_error, estimate_metrics, evaluate, make_scorer
-from pue.metrics.estimates import NAMES
+from pue.judging import SCORERS, calibration_error, estimate_metrics, evaluate, make_scorer
+from pue.judging.estimates import ESTIMATED
 
 
 def biased(n: int, seed: int, *, prior: float = 0.4) -> tuple[np.ndarray, ...]:
@@ -74,7 +74,7 @@ def test_every_metric_equals_its_slow_twin(data, n, prior, case_control, thresho
     weight = np.zeros(n)
     weight[s == 1] = 1 / e
     expected = twin(g.tolist(), s.tolist(), weight.tolist(), prior, threshold, case_control)
-    for name in NAMES:
+    for name in ESTIMATED:
         assert getattr(found, name).value == pytest.approx(expected[name], abs=1e-9), name
 
 
@@ -184,7 +184,7 @@ def test_weights_are_rows_that_stand_there_more_than_once():
     weighted = estimate_metrics(g, s, prior=0.5, propensity=e[s == 1], sample_weight=times.astype(float), draws=0)
     many = np.repeat(np.arange(len(g)), times)
     repeated = estimate_metrics(g[many], s[many], prior=0.5, propensity=e[many][s[many] == 1], draws=0)
-    for name in NAMES:
+    for name in ESTIMATED:
         assert getattr(weighted, name).value == pytest.approx(getattr(repeated, name).value)
 
 

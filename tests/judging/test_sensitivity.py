@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from pue.errors import InvalidInput
-from pue.sensitivity import breaking_point, worst_case
+from pue.judging.sensitivity import breaking_point, worst_case
 
 numbers = st.floats(-2, 2, allow_nan=False).map(lambda value: round(value, 3))
 rows = st.lists(st.tuples(numbers, st.floats(0.01, 1.0)), min_size=1, max_size=7)

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pue.errors import InvalidInput
-from pue.metrics import Metrics, ap_hard, evaluate
+from pue.judging import METRICS, SCORERS, EstimatedMetrics, Metrics, ap_hard, evaluate
+from pue.judging.truth import BRIEF, RANKING
 
 
 @st.composite
@@ -63,6 +64,12 @@ def test_hard_average_precision_is_a_mixture_of_precision_and_prior():
     assert ap_hard(0.8, 1.0, 0.3) == pytest.approx(0.8)
     assert ap_hard(0.8, 0.0, 0.3) == pytest.approx(0.3)
     assert ap_hard(0.8, 0.25, 0.3) == pytest.approx(0.425)
+
+
+def test_one_list_of_metrics_serves_truth_estimates_and_scorers():
+    true, estimated = ([field.name for field in fields(kind)] for kind in (Metrics, EstimatedMetrics))
+    assert true == [*METRICS, *(f"{name}_hard" for name in RANKING)]
+    assert estimated[: len(METRICS)] == list(METRICS) == list(BRIEF) == list(SCORERS)
 
 
 def test_as_dict_names_every_metric():

@@ -11,21 +11,21 @@ import torch
 from torch import Tensor, nn
 
 from pue import PUClassifier
-from pue.data import PUData, Scenario, population_rows
-from pue.decisions import most_informative
+from pue.bench.labeling import class_mix
+from pue.core.data import PUData, Scenario, population_rows
+from pue.core.decisions import most_informative
+from pue.core.losses import logistic
+from pue.core.randomness import derive
+from pue.core.risks import binary_entropy, nnpu, no_reduction, upu
+from pue.core.weights import RowWeights, biased_negatives, normalized_inverse_propensity, pubn, pubn_threshold, uniform
 from pue.errors import InvalidInput
-from pue.labeling import class_mix
-from pue.losses import logistic
 from pue.methods import DistPU, PUbN, SelfPU, Task, find_method
 from pue.methods.distpu import PseudoLabels
 from pue.methods.selfpu import SelfPaced, Students, _rescaled
 from pue.methods.thresholds import probabilistic_gap, share_of_population
 from pue.methods.vpu import variational
-from pue.randomness import derive
-from pue.risks import binary_entropy, nnpu, no_reduction, upu
 from pue.training import Batch, Batching, Checkpointing, Training, score, train
 from pue.training.augment import draw_beta
-from pue.weights import RowWeights, biased_negatives, normalized_inverse_propensity, pubn, pubn_threshold, uniform
 
 PRIOR = 0.5
 
@@ -201,14 +201,14 @@ def test_pubn_is_its_three_steps(negatives: bool, weighted: bool) -> None:
     last = network(5)
     final = pubn(w, sigma, eta=eta, negatives=of_negatives)
     train(last, data, final, upu(logistic), training, seed=derive(5, 101), progress=False)
-    torch.testing.assert_close(parameters(found.network), parameters(last), rtol=0, atol=1e-12)
+    torch.testing.assert_close(parameters(found.model), parameters(last), rtol=0, atol=1e-12)
 
 
 def test_pubn_may_leave_the_first_step_unweighted() -> None:
     data = sample()
     e = torch.linspace(0.1, 0.9, data.n_labeled, dtype=torch.float64)
-    both = PUbN().fit(task(data, propensity=e)).network
-    last_only = PUbN(weight_sigma=False).fit(task(data, propensity=e)).network
+    both = PUbN().fit(task(data, propensity=e)).model
+    last_only = PUbN(weight_sigma=False).fit(task(data, propensity=e)).model
     assert float((parameters(both) - parameters(last_only)).abs().max()) > 1e-3
 
 
@@ -353,7 +353,7 @@ def test_a_method_stopped_in_any_stage_goes_on_to_the_same_parameters(
     method: DistPU | PUbN | SelfPU, stage: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = sample()
-    whole = method.fit(task(data, epochs=6)).network
+    whole = method.fit(task(data, epochs=6)).model
     seen = []
 
     def stopping(*arguments: object, **options: object) -> object:
@@ -380,7 +380,7 @@ def test_a_method_stopped_in_any_stage_goes_on_to_the_same_parameters(
         method.fit(Fragile(**vars(task(data, epochs=6, checkpointing=checkpointing))))
     monkeypatch.undo()
     assert seen[-1] == stage
-    resumed = method.fit(task(data, epochs=6, checkpointing=checkpointing)).network
+    resumed = method.fit(task(data, epochs=6, checkpointing=checkpointing)).model
     torch.testing.assert_close(parameters(resumed), parameters(whole), rtol=0, atol=0)
 
 

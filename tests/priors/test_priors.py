@@ -8,24 +8,26 @@ import pytest
 import torch
 import twins_priors as twins
 
-from pue.data import PUData, Scenario
+from pue.bench.labeling import class_mix, scar
+from pue.core.data import PUData, Scenario
 from pue.errors import InvalidInput, PueWarning
-from pue.labeling import class_mix, scar
 from pue.priors import (
     PRIORS,
     Evidence,
+    PriorEstimate,
     clustered,
     elkan_noto,
     estimate_prior,
     evidence,
+    interval,
     inverse_propensity,
     km2,
 )
 from pue.priors.bbe import best_bin
+from pue.priors.clustered import denoised
 from pue.priors.dedpul import _density, fixed_point, kink
-from pue.priors.denoise import denoised
 from pue.priors.km2 import best_kernel, nearest, onto_simplex, slope_at
-from pue.priors.shares import prior_from_unlabeled, unlabeled_from_frequency, unlabeled_from_prior
+from pue.priors.shares import prior_from_unlabeled, unlabeled_from_frequency
 from pue.priors.tice import _best_bound, confidence, label_frequency, lower_bound
 
 PI = 0.4
@@ -250,7 +252,6 @@ def test_shares_turn_into_each_other_as_counting_says(scenario: Scenario) -> Non
     alpha, c = y.mean(), 60 / (60 + y.sum())
     found = prior_from_unlabeled(alpha, rows)
     assert found == pytest.approx(twins.prior(y.tolist(), 60, scenario))
-    assert unlabeled_from_prior(found, rows) == pytest.approx(alpha)
     assert unlabeled_from_frequency(c, rows) == pytest.approx(alpha)
     if scenario is Scenario.SINGLE_SAMPLE:
         assert found == pytest.approx(60 / 460 / c)  # π = s̄ / c
@@ -352,21 +353,6 @@ def test_scores_are_averaged_inside_their_fold_only() -> None:
     assert smooth.std() < 0.6 * rows.q.std()
 
 
-def test_evidence_from_outside_is_checked() -> None:
-    data, _ = labeled_clusters("scar", Scenario.CASE_CONTROL, n=200)
-    n = data.n_rows
-    given = evidence(data, q=torch.full((n,), 0.3), embedding=torch.ones(n, 3), fold=torch.arange(n) % 3)
-    assert (given.q.mean(), given.z.shape, given.fold.max()) == (pytest.approx(0.3), (n, 3), 2)
-    with pytest.raises(InvalidInput, match="turn logits into probabilities first"):
-        evidence(data, q=np.full(n, -2.0))
-    with pytest.raises(InvalidInput, match="q must hold a probability for each of"):
-        evidence(data, q=np.full(n - 1, 0.5))
-    with pytest.raises(InvalidInput, match="fold must name the fold"):
-        evidence(data, q=np.full(n, 0.5), fold=np.zeros(3))
-    with pytest.raises(InvalidInput, match="embedding must be a finite matrix"):
-        evidence(data, embedding=np.full((n, 2), np.nan))
-
-
 # ------------------------------------------------------------------------------------------------------- the interval
 
 
@@ -383,7 +369,7 @@ def test_an_estimate_says_what_it_is() -> None:
 
 def test_without_a_bootstrap_there_is_no_interval() -> None:
     data, _ = labeled_clusters("scar", Scenario.SINGLE_SAMPLE, n=600)
-    found = estimate_prior(data, "bbe", n_boot=0)
+    found = estimate_prior(data, method="bbe", n_boot=0)
     assert found.low == found.value == found.high
     assert str(found) == f"{found.value:.3f} (bbe, assumes SCAR)"
 
@@ -391,36 +377,54 @@ def test_without_a_bootstrap_there_is_no_interval() -> None:
 def test_a_higher_level_gives_a_wider_interval_and_more_data_a_narrower_one() -> None:
     few, _ = labeled_clusters("scar", Scenario.CASE_CONTROL, n=600)
     many, _ = labeled_clusters("scar", Scenario.CASE_CONTROL, n=6000)
-    wide, narrow = estimate_prior(few, "bbe", level=0.99), estimate_prior(few, "bbe", level=0.8)
+    wide, narrow = estimate_prior(few, method="bbe", level=0.99), estimate_prior(few, method="bbe", level=0.8)
     assert wide.low < narrow.low < narrow.high < wide.high
-    assert estimate_prior(many, "bbe", level=0.99).high - estimate_prior(many, "bbe").low < wide.high - wide.low
+    tight = estimate_prior(many, method="bbe", level=0.99)
+    assert tight.high - tight.low < wide.high - wide.low
 
 
 def test_what_cannot_be_estimated_is_refused() -> None:
     data, _ = labeled_clusters("scar", Scenario.SINGLE_SAMPLE, n=200)
     with pytest.raises(InvalidInput, match=r"unknown prior 'bbee'. Did you mean 'bbe'"):
-        estimate_prior(data, "bbee")
+        estimate_prior(data, method="bbee")
     with pytest.raises(InvalidInput, match=r"level must lie in \(0, 1\)"):
         estimate_prior(data, level=95)
     with pytest.raises(InvalidInput, match="n_boot be 0 or at least 2"):
         estimate_prior(data, n_boot=1)
-    few = PUData(torch.randn(50, 2), (torch.arange(50) < 3).int())
+    few = PUData(torch.arange(50.0)[:, None], (torch.arange(50) < 3).int())
     with pytest.raises(
         InvalidInput, match=r"at least 10 labeled and 10 unlabeled rows; there are 3 and 47. Label more"
     ):
-        estimate_prior(few)
+        estimate_prior(few, method="bbe")
+    found = estimate_prior(few)
+    assert (found.method, found.low, found.high) == ("elkan_noto", 3 / 50, 1.0)
     with pytest.raises(InvalidInput, match="every row is labeled positive"):
         PUData(torch.randn(5, 2), torch.ones(5))
+
+
+def test_a_vague_estimate_is_the_mean_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, _ = labeled_clusters("scar", Scenario.SINGLE_SAMPLE, n=200)
+    found = {
+        "clustered": PriorEstimate(0.8, 0.4, 1.0, 0.99, "clustered", "", 50),
+        "dedpul": PriorEstimate(0.4, 0.3, 0.5, 0.99, "dedpul", "", 50),
+    }
+    monkeypatch.setattr(interval, "_estimate", lambda rows, method, *how: found[method])
+    prior = estimate_prior(data)
+    assert (prior.value, prior.low, prior.high) == (pytest.approx(0.6), 0.3, 1.0)
+    assert prior.method == "mean of clustered and dedpul"
+    found["clustered"] = replace(found["clustered"], low=0.75)
+    assert estimate_prior(data) is found["clustered"]
+    assert estimate_prior(data, method="dedpul") is found["dedpul"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("labels", "name", "repeats"), [("scar", "bbe", 50), ("biased", "clustered", 10)])
 def test_the_interval_holds_the_prior(labels: str, name: str, repeats: int) -> None:
-    # Fifty repetitions of more cases: examples/prior_coverage.py.
+    # Fifty repetitions of more cases: benchmarks/studies/prior_coverage.py.
     covered = 0
     for seed in range(repeats):
         data, _ = labeled_clusters(labels, Scenario.CASE_CONTROL, n=1000, seed=100 + seed)
-        found = estimate_prior(data, name, seed=seed)
+        found = estimate_prior(data, method=name, seed=seed)
         covered += found.low <= PI <= found.high
         assert found.high - found.low < 0.25
     assert covered >= 0.9 * repeats

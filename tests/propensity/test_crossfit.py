@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from pue import PUClassifier
-from pue.data import PUData, Scenario, population_rows
+from pue.bench.labeling import class_mix
+from pue.core.data import PUData, Scenario, population_rows
+from pue.core.folds import content_folds, row_hash
+from pue.core.losses import logistic
+from pue.core.risks import label_likelihood
+from pue.core.weights import RowWeights, supervised
 from pue.errors import InvalidInput, PueWarning, TrainingDiverged, UnknownName
-from pue.folds import content_folds, row_hash
-from pue.labeling import class_mix
-from pue.losses import logistic
 from pue.propensity import (
     Auto,
     Boosted,
@@ -28,19 +30,18 @@ from pue.propensity import (
     Neighbors,
     Network,
     Pool,
-    examine,
+    PropensityModel,
+    clip_propensity,
     find_propensity,
-    process,
+    judge_propensity,
     training_propensity,
 )
+from pue.propensity.clipping import crump_threshold
 from pue.propensity.crossfit import reference_rows
 from pue.propensity.network import FORMS
 from pue.propensity.pool import certain_floor, label_probability, mixture_shares
-from pue.propensity.process import crump_threshold
 from pue.propensity.smooth import smooth_over_labeled
-from pue.risks import label_likelihood
 from pue.training import Batching, Training
-from pue.weights import RowWeights, supervised
 
 every_scenario = pytest.mark.parametrize("scenario", list(Scenario))
 
@@ -70,7 +71,7 @@ class Memoriser:
 
 
 @dataclass(frozen=True)
-class MemoriserModel:
+class MemoriserModel(PropensityModel):
     seen: frozenset[int]
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -179,7 +180,7 @@ def test_the_pool_trusts_the_member_whose_held_out_labels_are_likely(scenario: S
     assert sum(share for name, share in model.shares.items() if name.startswith("neighbors")) > 0.6
     assert model.shares["memoriser"] < 0.05
     assert float(torch.corrcoef(torch.stack([model.held_out.log(), e.log()]))[0, 1]) > 0.9
-    assert str(model).startswith("cross-fitted neighbors")
+    assert model.description.startswith("cross-fitted neighbors")
     # A pool is a mixture of probabilities: no member's floor is undercut.
     p = label_probability(model.held_out, scenario)
     for column, share in enumerate(list(model.shares.values())[:2]):
@@ -394,11 +395,11 @@ def test_the_trimming_threshold_minimises_the_variance() -> None:
 
 def test_trimmed_rows_get_no_weight() -> None:
     e = torch.tensor([0.5] * 1000 + [0.01])
-    final, report = process(e, trim=True)
+    final, report = clip_propensity(e, trim=True)
     assert report.n_trimmed == 1
     assert math.isinf(float(final[-1]))
     assert report.effective_sample_size == pytest.approx(1000)
-    assert process(e)[1].n_trimmed == 0
+    assert clip_propensity(e)[1].n_trimmed == 0
 
 
 def test_a_trimmed_classifier_ignores_the_row() -> None:
@@ -418,7 +419,7 @@ def test_a_trimmed_classifier_ignores_the_row() -> None:
 def test_the_report_says_how_many_labels_were_expected() -> None:
     data, _, _ = clusters(Scenario.CASE_CONTROL)
     model = Constant().fit(data, prior=2 / 3)
-    _, report = examine(model, data, estimator=Constant())
+    report = judge_propensity(model, data, name="Constant").report
     rows = int(data.unlabeled.sum())
     assert report.expected_labels == pytest.approx(float(model(data.x[:1])) * rows / data.n_labeled)
     assert report.implied_prior == pytest.approx(data.n_labeled / float(model(data.x[:1])) / rows)
@@ -433,28 +434,28 @@ def test_a_memorising_network_raises_the_alarm_and_its_cross_fit_does_not() -> N
     training = Training(epochs=150, batching=Batching(64, "pooled"), lr=3e-3, weight_decay=0.0,
                         validation=0.2, criterion="likelihood", keep="last")  # fmt: skip
     network = Network(alpha=15.0, backbone="tabular", training=training)
-    _, report = examine(network.fit(data, prior=0.5), data)
+    report = judge_propensity(network.fit(data, prior=0.5), data).report
     assert report.optimism > 2
     assert "memorised" in report.alarm
     clf = PUClassifier(prior=0.5, propensity=network, epochs=1, random_state=0)
     with pytest.warns(PueWarning, match="memorised its rows"):
         clf.fit(x, data.labels)
     early = replace(network, training=replace(training, epochs=3, keep="best"))
-    _, report = examine(CrossFit(early, 3).fit(data, prior=0.5), data)
+    report = judge_propensity(CrossFit(early, 3).fit(data, prior=0.5), data).report
     assert report.alarm is None
 
 
 def test_uniform_weights_near_one_are_suspicious_unless_cross_fitted() -> None:
-    _, report = process(torch.full((100,), 0.95))
+    _, report = clip_propensity(torch.full((100,), 0.95))
     assert "all but equal" in report.alarm
-    _, report = process(torch.full((100,), 0.95), source="cross-fitted over 3 folds")
+    _, report = clip_propensity(torch.full((100,), 0.95), source="cross-fitted over 3 folds")
     assert report.alarm is None
-    _, report = process(torch.full((100,), 0.3))
+    _, report = clip_propensity(torch.full((100,), 0.3))
     assert report.alarm is None
 
 
 def test_a_few_rows_with_all_the_weight_raise_the_alarm() -> None:
-    _, report = process(torch.tensor([0.5] * 200 + [1e-4]))
+    _, report = clip_propensity(torch.tensor([0.5] * 200 + [1e-4]))
     assert "few labeled rows carry all the weight" in report.alarm
 
 
@@ -518,48 +519,6 @@ def test_sample_weights_decide_whose_errors_count() -> None:
     _, for_slope = smooth_over_labeled(e, z, mass)
     _, for_rough = smooth_over_labeled(e, z, mass.flip(0))
     assert for_slope > for_rough
-
-
-@dataclass(frozen=True)
-class Squared:
-    """Right in order, wrong in shape: (0.4 · rate)² of the cluster that a row of `clusters` lies in."""
-
-    def fit(self, data: PUData, *, prior: float, seed: int = 0) -> SquaredModel:
-        return SquaredModel()
-
-
-@dataclass(frozen=True)
-class SquaredModel:
-    def __call__(self, x: Tensor) -> Tensor:
-        rates = torch.tensor([0.5, 0.05, 1e-4], dtype=torch.float64)
-        return (0.4 * rates[torch.stack([x[:, 1] - x[:, 0], x[:, 0] - x[:, 1], -x.sum(1)]).argmax(0)]) ** 2
-
-
-@every_scenario
-@pytest.mark.parametrize("kind", ["platt", "isotonic"])
-@pytest.mark.parametrize("n", [600, 2500])
-def test_calibration_repairs_the_shape_of_an_estimate(scenario: Scenario, kind: str, n: int) -> None:
-    data, cluster, _ = clusters(scenario, n=n)
-    some = 0.06 if n > 600 else 0.02  # above 5,000 rows a sample stands for the population
-    population = population_rows(data.labels, scenario)
-    raw = CrossFit(Squared()).fit(data, prior=2 / 3)
-    fitted = CrossFit(Squared(), rescale=False, calibration=kind).fit(data, prior=2 / 3)
-    for k in (0, 1):
-        rate = float((data.labeled & (cluster == k)).sum() / (population & (cluster == k)).sum())
-        of_labeled = cluster[data.labeled] == k
-        assert float(fitted.held_out[of_labeled].mean()) == pytest.approx(
-            rate, rel=1e-6 if kind == "isotonic" and n == 600 else some
-        )
-        if k == 1:  # the scale alone is right for the frequent cluster
-            assert float(raw.held_out[of_labeled].mean()) < 0.2 * rate
-        assert float(fitted.out_of_fold(data.x)[population & (cluster == k)].mean()) == pytest.approx(rate, rel=some)
-    new = fitted(data.x)
-    assert bool(((new > 0) & (new <= 1)).all())
-
-
-def test_calibration_is_known_by_name() -> None:
-    with pytest.raises(UnknownName, match="isotonic"):
-        CrossFit(Logistic(), calibration="isotonik")
 
 
 def test_a_few_models_of_a_pool_give_nearly_what_all_give() -> None:

@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from pue.data import PUData, Scenario
+from pue.bench.labeling import class_mix
+from pue.core.data import PUData, Scenario
 from pue.errors import InvalidInput
-from pue.labeling import class_mix
-from pue.patches import fit_patches
-from pue.propensity import CrossFit, Logistic, Patches, examine
+from pue.propensity import CrossFit, Logistic, Patches, estimate_propensity
+from pue.propensity.patches import fit_patches
 
 
 def stripes(n: int, *, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -62,7 +62,8 @@ def test_patterns_tell_apart_what_pixels_do_not() -> None:
     labeled_kind = truth.classes[data.labeled]
 
     def ratio(estimator: Patches | CrossFit) -> float:
-        e, report = examine(estimator.fit(data, prior=0.5), data, estimator=estimator)
+        found = estimate_propensity(estimator, data, prior=0.5)
+        e, report = found.e, found.report
         assert report.source.startswith("cross-fitted")
         return float(e[labeled_kind == 0].log().mean() - e[labeled_kind == 1].log().mean())
 
@@ -78,7 +79,7 @@ def test_a_new_image_gets_the_estimate_of_its_kind() -> None:
     new, new_kind = stripes(200, seed=9)
     e = model(new)
     assert float(e[new_kind == 0].mean()) > 2 * float(e[new_kind == 1].mean()) > float(e[new_kind == 2].mean())
-    assert str(model).endswith("on patches")
+    assert model.description.endswith("on patches")
 
 
 def test_images_too_small_for_a_patch_are_refused() -> None:

@@ -9,10 +9,10 @@ from scipy import sparse
 from torch import Tensor
 
 from pue import PUClassifier
-from pue.conversion import input_spec
-from pue.data import PUData, Scenario
+from pue.backbones.inputs import input_spec
+from pue.core.data import PUData, Scenario
 from pue.errors import InvalidInput
-from pue.propensity import PROPENSITIES, Constant, Logistic, PropensityEstimator, process
+from pue.propensity import PROPENSITIES, Constant, Logistic, PropensityEstimator, clip_propensity
 from pue.propensity.logistic import labeled_probability
 
 RATES = (0.05, 0.4)
@@ -113,7 +113,7 @@ def test_a_row_that_is_surely_labeled_is_clipped_and_not_refused() -> None:
     # Far out p rounds to 1 and its odds are infinite. That is a propensity to be clipped to one, not an error: an
     # outlier among new rows must not stop a fitted model.
     model = Logistic().fit(two_groups(Scenario.CASE_CONTROL, 500), prior=0.5)
-    clipped, report = process(model(torch.tensor([[0.0], [1e4]], dtype=torch.float64)))
+    clipped, report = clip_propensity(model(torch.tensor([[0.0], [1e4]], dtype=torch.float64)))
     assert clipped[1] == 1
     assert report.n_clipped == 1
 
@@ -180,12 +180,12 @@ def test_the_users_own_estimator_is_used() -> None:
     assert (classifier.propensity_ == 0.5).all()
 
 
-# -------------------------------------------------------------------------------------------------------- process
+# ------------------------------------------------------------------------------------------------------- clipping
 
 
 def test_process_clips_and_says_so() -> None:
     raw = torch.tensor([0.5, 0.25, 0.0, 1e-5, 1.7])
-    clipped, report = process(raw, floor=0.01)
+    clipped, report = clip_propensity(raw, floor=0.01)
     assert clipped.tolist() == [0.5, 0.25, 0.01, 0.01, 1.0]
     inverse = [2.0, 4.0, 100.0, 100.0, 1.0]
     assert (report.n_labeled, report.n_clipped, report.floor) == (5, 3, 0.01)
@@ -195,7 +195,7 @@ def test_process_clips_and_says_so() -> None:
 
 
 def test_equal_propensities_are_as_good_as_no_weights() -> None:
-    _, report = process(torch.full((40,), 0.2))
+    _, report = clip_propensity(torch.full((40,), 0.2))
     assert report.effective_sample_size == pytest.approx(40, rel=1e-12)
     assert report.largest_weight == pytest.approx(1, rel=1e-12)
     assert report.n_clipped == 0
@@ -210,7 +210,7 @@ def test_the_papers_cifar_mixes_have_the_known_effective_sample_sizes(
 ) -> None:
     # METHODS 2.2: 1000 labels over four classes of 5000 images.
     labeled = torch.tensor(counts)
-    _, report = process((labeled.double() / 5000).repeat_interleave(labeled))
+    _, report = clip_propensity((labeled.double() / 5000).repeat_interleave(labeled))
     assert report.effective_sample_size == pytest.approx(effective, abs=1)
     assert report.largest_weight == pytest.approx(largest, abs=0.01)
 
@@ -218,18 +218,18 @@ def test_the_papers_cifar_mixes_have_the_known_effective_sample_sizes(
 @pytest.mark.parametrize("floor", [0.0, 1.0, -0.1])
 def test_a_floor_outside_the_open_unit_interval_is_refused(floor: float) -> None:
     with pytest.raises(InvalidInput, match=rf"floor must lie in \(0, 1\); got {floor}"):
-        process(torch.tensor([0.5]), floor=floor)
+        clip_propensity(torch.tensor([0.5]), floor=floor)
 
 
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])
 def test_estimates_that_are_not_finite_are_refused(bad: float) -> None:
     with pytest.raises(InvalidInput, match=r"values that are not finite\. Check the features"):
-        process(torch.tensor([0.5, bad]))
+        clip_propensity(torch.tensor([0.5, bad]))
 
 
 def test_process_leaves_its_input_alone() -> None:
     raw: Tensor = torch.tensor([0.5, 0.0, 1.5], dtype=torch.float64)
-    process(raw)
+    clip_propensity(raw)
     assert raw.tolist() == [0.5, 0.0, 1.5]
 
 

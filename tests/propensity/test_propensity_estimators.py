@@ -1,7 +1,7 @@
 """Estimators of e(x): recovery of a known truth, formulas against slow twins, weights, seeds and refusals."""
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from pue import PUClassifier
-from pue.data import PUData, Scenario
+from pue.core.data import PUData, Scenario
 from pue.errors import InvalidInput
 from pue.propensity import (
     LBE,
@@ -28,7 +28,7 @@ from pue.propensity import (
     LocalCertainty,
     Logistic,
     PropensityEstimator,
-    process,
+    clip_propensity,
     training_propensity,
 )
 from pue.propensity.anchor import weighted_quantile
@@ -56,12 +56,12 @@ class Drawn:
 
     def error(self, estimator: PropensityEstimator, *, prior: float = 0.7) -> float:
         """Mean |ê − e| over the positives."""
-        found, _ = process(estimator.fit(self.data, prior=prior)(self.data.x))
+        found, _ = clip_propensity(estimator.fit(self.data, prior=prior)(self.data.x))
         return float(np.abs(found.numpy() - self.e)[self.positive].mean())
 
     def correlation(self, estimator: PropensityEstimator) -> float:
         """That of log ê and log e over the positives."""
-        found, _ = process(estimator.fit(self.data, prior=0.5)(self.data.x))
+        found, _ = clip_propensity(estimator.fit(self.data, prior=0.5)(self.data.x))
         return float(np.corrcoef(np.log(found.numpy())[self.positive], np.log(self.e)[self.positive])[0, 1])
 
 
@@ -384,7 +384,7 @@ def test_platt_minimises_its_cross_entropy() -> None:
     rng = np.random.default_rng(0)
     margin = rng.normal(size=60)
     s = (rng.random(60) < sigmoid(2 * margin - 1)).astype(float)
-    found = platt(margin, s, np.ones(60))
+    found = astuple(platt(margin, s, np.ones(60)))
     best = twins.platt_loss(*found, margin.tolist(), s.astype(int).tolist())
     for step in ((1e-3, 0), (-1e-3, 0), (0, 1e-3), (0, -1e-3)):
         moved = (found[0] + step[0], found[1] + step[1])
@@ -413,9 +413,8 @@ def test_weights_reach_the_trees_and_their_calibration() -> None:
     torch.testing.assert_close(found, wanted, rtol=1e-5, atol=0)
     assert not torch.allclose(found, plain, rtol=1e-3)
     margin, s, times = np.linspace(-2, 2, 30), (np.arange(30) % 4 > 1).astype(float), np.arange(30) % 3 + 1
-    assert platt(margin, s, times.astype(float)) == pytest.approx(
-        platt(margin.repeat(times), s.repeat(times), np.ones(times.sum())), rel=1e-8
-    )
+    expanded = platt(margin.repeat(times), s.repeat(times), np.ones(times.sum()))
+    assert astuple(platt(margin, s, times.astype(float))) == pytest.approx(astuple(expanded), rel=1e-8)
 
 
 def test_boosted_takes_seeds_of_any_size_and_follows_them() -> None:
@@ -506,7 +505,7 @@ def test_an_outlier_is_clipped_and_not_refused() -> None:
     data = logistic_problem(Scenario.CASE_CONTROL, 400).data
     far = torch.full((1, 3), 1e6, dtype=torch.float64)
     for estimator in (SAREM(iterations=5), SMALL["lbe"]):
-        clipped, _ = process(estimator.fit(data, prior=0.7)(far))
+        clipped, _ = clip_propensity(estimator.fit(data, prior=0.7)(far))
         assert 0 < clipped.item() <= 1
 
 
@@ -514,7 +513,7 @@ def test_a_classifier_takes_them_by_name() -> None:
     problem = logistic_problem(Scenario.SINGLE_SAMPLE, 500)
     classifier = PUClassifier(propensity="sarem", prior=0.7, epochs=1, random_state=0)
     classifier.fit(problem.data.x, problem.data.labels)
-    expected, _ = process(SAREM().fit(problem.data, prior=0.7)(problem.data.x[problem.data.labeled]))
+    expected, _ = clip_propensity(SAREM().fit(problem.data, prior=0.7)(problem.data.x[problem.data.labeled]))
     np.testing.assert_allclose(classifier.propensity_, expected.numpy(), rtol=1e-6)
 
 

@@ -15,10 +15,10 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from pue import PUData, Scenario
+from pue.bench.labeling import feature_sar, scar
+from pue.core.folds import row_hash
 from pue.errors import InvalidInput
-from pue.folds import row_hash
-from pue.labeling import feature_sar, scar
-from pue.scar import N_BLOCKS, artificial_excess, excess, p_value, scar_test
+from pue.propensity.scar import N_BLOCKS, artificial_excess, excess, p_value, scar_test
 
 both = pytest.mark.parametrize("scenario", list(Scenario))
 
@@ -82,7 +82,7 @@ def test_false_alarms_are_rare_with_a_fitted_score(scenario: Scenario, gap: floa
         scar_test(fair(seed, scenario, gap=gap), prior=0.4, n_draws=99, seed=seed, score=LogisticRegression()).p_value
         for seed in range(20)
     ]
-    # Valid means stochastically above uniform. Twenty sets are few; examples/scar_test_calibration.py has hundreds.
+    # Valid means stochastically above uniform. Twenty sets are few; studies/scar_test_calibration.py has hundreds.
     assert np.mean(np.array(found) <= 0.05) <= 0.15
     assert np.mean(np.array(found) <= 0.50) <= 0.70
 

@@ -9,11 +9,11 @@ import twins
 
 from pue import labeling, weights
 from pue.backbones import BACKBONES, InputSpec
-from pue.data import Scenario
-from pue.losses import logistic
-from pue.metrics import ap_hard, evaluate
-from pue.risks import dist_pu, nnpu, upu
-from pue.theory import weighting_gap_bound
+from pue.core.data import Scenario
+from pue.core.losses import logistic
+from pue.core.risks import dist_pu, nnpu, upu
+from pue.core.theory import weighting_gap_bound
+from pue.judging import ap_hard, evaluate
 
 PRIOR = 0.4
 LABELS = torch.tensor([1, 1, 0, 0, 0, 0])

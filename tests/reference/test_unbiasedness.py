@@ -16,10 +16,10 @@ import torch
 import twins
 
 from pue import theory, weights
-from pue.data import Scenario
-from pue.losses import LOSSES
-from pue.risks import upu
-from pue.weights import RowWeights
+from pue.core.data import Scenario
+from pue.core.losses import LOSSES
+from pue.core.risks import upu
+from pue.core.weights import RowWeights
 
 Y = torch.tensor([1, 1, 0, 1, 0, 1, 0, 0, 1])
 SCORES = twins.tensor([2.6, -0.1, -0.4, 0.6, 1.6, 1.4, -1.8, 0.3, 2.0])

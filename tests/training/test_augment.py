@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from pue.core.weights import RowWeights, uniform
 from pue.errors import InvalidInput
 from pue.training import Augmentation
 from pue.training.augment import flip, mixup, rotate, shift
-from pue.weights import RowWeights, uniform
 
 SHAPES = [(7, 1, 8, 8), (5, 3, 6, 10)]
 

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from pue.backbones import InputSpec, build
-from pue.backbones.mlp import mlp
-from pue.data import PUData, Scenario
-from pue.risks import nnpu
+from pue.backbones.dense import mlp
+from pue.core.data import PUData, Scenario
+from pue.core.risks import nnpu
+from pue.core.weights import RowWeights, uniform
 from pue.training import Augmentation, Batching, Training, score, train
 from pue.training.batches import Batches
-from pue.weights import RowWeights, uniform
 
 PRIOR = 0.4
 BATCHING = Batching(128)

@@ -7,9 +7,9 @@ import torch
 from scipy import stats
 from torch import Tensor
 
+from pue.core.weights import RowWeights, biased_negatives, normalized_inverse_propensity, pubn_region
 from pue.errors import InvalidInput
 from pue.training.batches import Batches, Batching
-from pue.weights import RowWeights, biased_negatives, normalized_inverse_propensity, pubn_region
 
 SCENARIOS = ["single_sample", "case_control"]
 MODES = [

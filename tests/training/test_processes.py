@@ -22,16 +22,16 @@ import torch
 from torch import Tensor, distributed
 
 from pue import PUClassifier
-from pue.cli import main
-from pue.crossval import out_of_fold
-from pue.data import PUData
+from pue.app.cli import main
+from pue.app.model import load_model
+from pue.core.data import PUData
+from pue.core.risks import Risk, dist_pu, nnpu, upu
+from pue.core.weights import normalized_inverse_propensity
 from pue.errors import InvalidInput, PueWarning
-from pue.model.files import load_model
+from pue.estimators.held_out import out_of_fold
 from pue.propensity import CrossFit, Logistic
-from pue.risks import Risk, dist_pu, nnpu, upu
 from pue.training import Augmentation, Batching, Checkpointing, Training, train
-from pue.training.processes import Part, alone, on_first, place, spread
-from pue.weights import normalized_inverse_propensity
+from pue.training.processes import Part, alone, on_first, place, share_out
 
 SECONDS = 300
 
@@ -240,18 +240,19 @@ def test_several_processes_end_with_the_parameters_of_one(
 def shared_out(rank: int, size: int, folder: Path) -> dict[str, list[float]]:
     """Made by one for all, shared out, and errors that reach everybody."""
     assert on_first(lambda: (rank, *place())) == (0, 0, 1)
-    done = spread([10, 20, 30, 40, 50], lambda item: [float(item), float(rank), float(place()[1])])
+    done = share_out(lambda item: [float(item), float(rank), float(place()[1])], [10, 20, 30, 40, 50])
     assert done == [[10.0 * (k + 1), k % size, 1.0] for k in range(5)]
-    assert spread([1], float) is None  # fewer items than processes: all work on each
+    seen = share_out(lambda item: [item, rank, place()[1]], [1])
+    assert seen == [[1, rank, size]]  # fewer items than processes: all work on each
     with pytest.raises(InvalidInput, match="of the first process"):
         on_first(lambda: _fail("of the first process"))
     with pytest.raises(InvalidInput, match="of item 3"):
-        spread([1, 2, 3, 4], lambda item: _fail(f"of item {item}") if item == 3 else item)
+        share_out(lambda item: _fail(f"of item {item}") if item == 3 else item, [1, 2, 3, 4])
     data, e = rows()
     common: dict[str, Any] = {"prior": 0.4, "random_state": 0, "backbone": "linear", "epochs": 2, "progress": False}
     scores = out_of_fold(PUClassifier(**common), data, prior=0.4, propensity=e, folds=4)
     crossed = CrossFit(Signed(rank), 3).fit(data, prior=0.4)
-    assert [model.rank for model in crossed.models] == [number % size for number in range(3)]
+    assert [model.function.rank for model in crossed.models] == [number % size for number in range(3)]
     return {"scores": scores.tolist(), "e": crossed.held_out.tolist()}
 
 
@@ -290,7 +291,7 @@ def test_one_works_for_all_and_all_share_the_folds(tmp_path: Path) -> None:
     with alone():
         assert place() == (0, 1)
     assert on_first(lambda: 3) == 3
-    assert spread([1, 2], float) is None
+    assert share_out(float, [1, 2]) == [1.0, 2.0]
 
 
 # ------------------------------------------------------------------------------------------------- torchrun

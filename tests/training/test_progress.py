@@ -7,11 +7,11 @@ import torch
 from rich.console import Console
 
 from pue.backbones import InputSpec, build
-from pue.data import PUData
-from pue.risks import upu
+from pue.core.data import PUData
+from pue.core.risks import upu
+from pue.core.weights import uniform
 from pue.training import Batching, EpochRecord, Training, train
-from pue.training.progress import describe, epoch_progress
-from pue.weights import uniform
+from pue.training.progress import describe, step_progress
 
 RECORDS = [EpochRecord(0, 0.51234, 0.25, 1.0), EpochRecord(1, 0.4, 0.0, 1.0, 0.45678)]
 
@@ -21,9 +21,10 @@ def console(*, terminal: bool) -> Console:
 
 
 def shown(console: Console, *, show: bool | None, done: int = 0) -> str:
-    with epoch_progress(2, done=done, show=show, console=console) as report:
+    with step_progress(2, "epoch", title="training", done=done, show=show, console=console) as move:
         for record in RECORDS[done:]:
-            report(record)
+            move(record.epoch + 0.5)
+            move(record.epoch + 1, status=describe(record))
     return console.file.getvalue()
 
 
@@ -59,7 +60,7 @@ def test_on_a_terminal_there_is_a_bar_with_the_numbers(show: bool | None) -> Non
 
 def test_a_resumed_bar_starts_where_the_run_does() -> None:
     screen = console(terminal=True)
-    with epoch_progress(10, done=7, console=screen):
+    with step_progress(10, "epoch", title="training", done=7, console=screen):
         pass
     assert "7/10" in screen.file.getvalue()
 

@@ -14,14 +14,14 @@ from torch.nn import functional
 
 from pue import PUClassifier
 from pue.backbones import InputSpec, build
-from pue.criteria import CRITERIA
-from pue.data import PUData, Scenario, gather, select
+from pue.core.criteria import CRITERIA
+from pue.core.data import PUData, Scenario, gather, select
+from pue.core.losses import logistic
+from pue.core.risks import Risk, dist_pu, nnpu, upu
+from pue.core.weights import RowWeights, normalized_inverse_propensity, uniform
 from pue.errors import InvalidInput, TrainingDiverged, UnknownName
-from pue.losses import logistic
-from pue.risks import Risk, dist_pu, nnpu, upu
 from pue.training import SCHEDULES, Augmentation, Batching, Checkpointing, EpochRecord, Training, score, train
-from pue.training.split import restrict, split_rows
-from pue.weights import RowWeights, normalized_inverse_propensity, uniform
+from pue.training.feeds import restrict, split_rows
 
 PRIOR = 0.6
 FULL = Batching(size=10_000)

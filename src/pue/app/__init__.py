@@ -3,3 +3,7 @@
 source ─► rows (features, labels) ─► fit ─► PUModel ─► predict, evaluate, page
                                 └─► compare
 """
+
+from pue.errors import require
+
+require("app")

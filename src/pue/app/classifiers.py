@@ -1,4 +1,5 @@
-"""Names of the command line → classifiers: any method of `METHODS` on a network, or a scikit-learn model."""
+"""Names of the command line → classifiers: any method of `METHODS` on a network, nnPU on what `LEARNERS` names, or a
+scikit-learn model."""
 
 from __future__ import annotations
 
@@ -9,11 +10,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from pue.core.machine import show_bytes
 from pue.errors import InvalidInput, UnknownName
-from pue.estimators import PUClassifier
-from pue.memory import show_bytes
+from pue.estimators.classifier import PUClassifier
+from pue.estimators.wrapper import PUWrapper
 from pue.methods import METHODS, Composition
-from pue.wrapper import PUWrapper
+from pue.trees import LEARNERS
 
 AUTO = "nnpu"
 HIDDEN = ("supervised",)
@@ -33,7 +35,7 @@ WRAPPED = {"boosting": _trees, "logistic": _linear}
 
 def choices() -> list[str]:
     """Every name there is now: a method added to `METHODS` is among them."""
-    return sorted({*METHODS, *WRAPPED, "auto"} - set(HIDDEN))
+    return sorted({*METHODS, *WRAPPED, *LEARNERS, "auto"} - set(HIDDEN))
 
 
 def resolved(method: str) -> str:
@@ -60,4 +62,6 @@ def make_classifier(method: str, *, seed: int, epochs: int | None = None, **comm
         for name_of_networks in ("progress", "labeled_rows"):
             common.pop(name_of_networks, None)
         return PUWrapper(WRAPPED[name](seed), random_state=seed, **common)
+    if name in LEARNERS:
+        name, common["backbone"] = "nnpu", name
     return PUClassifier(name, epochs="auto" if epochs is None else epochs, random_state=seed, **common)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -21,26 +20,25 @@ from typing import Any
 import numpy as np
 import torch
 
-from pue.data import PUData
+from pue.app.classifiers import choices
+from pue.app.learn import classifier_of, score_held_out
+from pue.app.preparation import Preparation, prepare, threads
+from pue.app.recipe import Recipe, Say
+from pue.app.rows import Rows
+from pue.app.threshold import HeldOut, choose_threshold
+from pue.basis import KNOWN, Wishes, settle_propensities
+from pue.core.data import PUData
+from pue.core.machine import one_thread
 from pue.engines import Cluster
 from pue.engines.tasks import Tasks
 from pue.errors import EngineError, InvalidInput, PueError, PueWarning, UnknownName
-from pue.metrics.estimates import NAMES, estimate_metrics
-from pue.model.basis import Basis, prepare, threads
-from pue.model.classifiers import choices
-from pue.model.fit import classifier_of, score_held_out
-from pue.model.model import HeldOut, choose_threshold
-from pue.model.recipe import Recipe, Say
-from pue.model.rows import Rows
-from pue.probabilities import calibrate
-from pue.propensity import PROPENSITIES, examine, find_propensity
-from pue.randomness import derive
-from pue.threads import one_thread
+from pue.files import write_text
+from pue.judging.calibration import calibrate
+from pue.judging.estimates import ESTIMATED, estimate_metrics
+from pue.propensity import PROPENSITIES
 
 CANDIDATES = ("naive", "nnpu", "nnpu+auto", "distpu+auto", "logistic+auto", "boosting+auto")
 CRITERIA = ("auc", "ap", "accuracy", "f1")
-KNOWN = "known"
-"""The propensities that came with the rows."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +99,7 @@ def compare(
     if rows.propensity is None and any(candidate.propensity == KNOWN for candidate in wanted):
         raise InvalidInput("there are no known propensities: name their column with --propensity column:COL.")
     checksum = _checksum(rows)
-    names = {candidate: f"{candidate}-{_key(checksum, recipe, candidate)[:12]}.json" for candidate in wanted}
-    files = {} if folder is None else {candidate: folder / name for candidate, name in names.items()}
+    files = {} if folder is None else {each: folder / _name(checksum, recipe, each) for each in wanted}
     results: dict[Candidate, Result] = {}
     for candidate, file in files.items():
         if (found := _read(file)) is not None:
@@ -110,30 +107,30 @@ def compare(
             done(found, True)
     missing = [candidate for candidate in wanted if candidate not in results]
     if missing:
-        basis = prepare(rows, recipe, say)
-        given = (missing, rows, basis, recipe)
+        prepared = prepare(rows, recipe, say)
+        given = (missing, rows, prepared, recipe)
         for candidate, result in _here(*given, say) if cluster is None else _there(*given, cluster):
             if candidate in files:
-                _write(files[candidate], result)
+                write_text(files[candidate], json.dumps(asdict(result)))
             results[candidate] = result
             done(result, False)
     return sorted((results[candidate] for candidate in wanted), key=lambda result: _rank(result, by))
 
 
 def _here(
-    candidates: Sequence[Candidate], rows: Rows, basis: Basis, recipe: Recipe, say: Say
+    candidates: Sequence[Candidate], rows: Rows, prepared: Preparation, recipe: Recipe, say: Say
 ) -> Iterator[tuple[Candidate, Result]]:
     for candidate in candidates:
         say(f"comparing: {candidate}")
         with threads(rows):
-            yield candidate, _judge(candidate, rows.data, basis, recipe)
+            yield candidate, _judge(candidate, rows.data, prepared, recipe)
 
 
 def _there(
-    candidates: Sequence[Candidate], rows: Rows, basis: Basis, recipe: Recipe, cluster: Cluster
+    candidates: Sequence[Candidate], rows: Rows, prepared: Preparation, recipe: Recipe, cluster: Cluster
 ) -> Iterator[tuple[Candidate, Result]]:
-    """In the order in which they end. Rows and basis travel once."""
-    tasks, shared = Tasks[Candidate](cluster, _judge_alone), [cluster.ray.put(part) for part in (rows.data, basis)]
+    """In the order in which they end. Rows and prepared travel once."""
+    tasks, shared = Tasks[Candidate](cluster, _judge_alone), [cluster.ray.put(part) for part in (rows.data, prepared)]
     waiting = list(candidates)
     while waiting or len(tasks):
         while waiting and not tasks.full:
@@ -145,10 +142,10 @@ def _there(
             yield candidate, result
 
 
-def _judge_alone(candidate: Candidate, data: PUData, basis: Basis, recipe: Recipe) -> Result:
+def _judge_alone(candidate: Candidate, data: PUData, prepared: Preparation, recipe: Recipe) -> Result:
     """In a process that shares its machine with others."""
     with one_thread():
-        return _judge(candidate, data, basis, recipe)
+        return _judge(candidate, data, prepared, recipe)
 
 
 def winner(results: Sequence[Result]) -> Candidate | None:
@@ -159,12 +156,9 @@ def winner(results: Sequence[Result]) -> Candidate | None:
 
 def chosen(candidate: Candidate, rows: Rows, recipe: Recipe) -> tuple[Rows, Recipe]:
     """The rows and the recipe that fit a candidate."""
-    known = candidate.propensity == KNOWN
-    propensity = None if known else candidate.propensity
-    return (
-        rows if known else replace(rows, propensity=None),
-        replace(recipe, method=candidate.method, propensity=propensity),
-    )
+    if candidate.propensity == KNOWN:
+        return rows, replace(recipe, method=candidate.method, propensity=None)
+    return replace(rows, propensity=None), replace(recipe, **vars(candidate))
 
 
 def _rank(result: Result, by: str) -> tuple[bool, float]:
@@ -173,39 +167,35 @@ def _rank(result: Result, by: str) -> tuple[bool, float]:
     return useless, -result.metrics.get(by, (0.0, 0.0, 0.0))[0]
 
 
-def _judge(candidate: Candidate, data: PUData, basis: Basis, recipe: Recipe) -> Result:
+def _judge(candidate: Candidate, data: PUData, prepared: Preparation, recipe: Recipe) -> Result:
     started = time.perf_counter()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PueWarning)  # what they say of the data was said by `prepare`
-            own = _propensities(candidate, data, basis, recipe)
-            classifier = classifier_of(replace(recipe, method=candidate.method), basis)
-            scored = score_held_out(classifier, data, basis, own, recipe)
+            own = _propensities(candidate, data, prepared, recipe)
+            classifier = classifier_of(replace(recipe, method=candidate.method), prepared)
+            scored = score_held_out(classifier, data, prepared, own, recipe)
     except PueError as error:
         return Result(str(candidate), time.perf_counter() - started, {}, failed=str(error))
     p, weights = calibrate(scored.scores, scored.weights)(scored.scores), scored.weights
     held_out = HeldOut(p.numpy(), weights.positive.numpy(), weights.background.clamp(min=0).numpy())
+    at, _ = choose_threshold(held_out, recipe.threshold, precision=recipe.precision)
+    prior = prepared.prior.value
     found = estimate_metrics(
-        p,
-        scored.labels,
-        prior=basis.prior.value,
-        propensity=scored.e,
-        scenario=data.scenario,
-        threshold=choose_threshold(held_out, recipe.threshold, precision=recipe.precision)[0],
-        seed=recipe.seed,
+        p, scored.labels, prior=prior, propensity=scored.e, scenario=data.scenario, threshold=at, seed=recipe.seed
     )
-    metrics = {name: tuple(vars(getattr(found, name)).values()) for name in NAMES}
+    metrics = {name: tuple(vars(getattr(found, name)).values()) for name in ESTIMATED}
     return Result(str(candidate), time.perf_counter() - started, metrics, found.trivial)
 
 
-def _propensities(candidate: Candidate, data: PUData, basis: Basis, recipe: Recipe) -> torch.Tensor | None:
+def _propensities(candidate: Candidate, data: PUData, prepared: Preparation, recipe: Recipe) -> torch.Tensor | None:
     if candidate.propensity is None:
         return None
     if candidate.propensity in (KNOWN, recipe.propensity):
-        return basis.e
-    estimator = find_propensity(candidate.propensity)
-    model = estimator.fit(data, prior=basis.prior.value, seed=derive(recipe.seed, 1))
-    return examine(model, data, estimator=estimator)[0]
+        return prepared.e
+    wishes = Wishes(propensity=candidate.propensity)
+    found = settle_propensities(data, wishes, prepared.prior.value, seed=recipe.seed)
+    return None if found is None else found.e
 
 
 def _checksum(rows: Rows) -> str:
@@ -216,28 +206,19 @@ def _checksum(rows: Rows) -> str:
     return found.hexdigest()
 
 
-def _key(checksum: str, recipe: Recipe, candidate: Candidate) -> str:
+def _name(checksum: str, recipe: Recipe, candidate: Candidate) -> str:
+    """Of the file of a result, by all that it depends on."""
     everything = {**asdict(recipe), "data": checksum, "candidate": str(candidate), "version": version("pue")}
     for irrelevant in ("jobs", "method", "progress"):
         del everything[irrelevant]
-    return hashlib.sha256(json.dumps(everything, sort_keys=True).encode()).hexdigest()
+    return f"{candidate}-{hashlib.sha256(json.dumps(everything, sort_keys=True).encode()).hexdigest()[:12]}.json"
 
 
 def _read(file: Path) -> Result | None:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
         if found["failed"] is None:
-            found["metrics"] = {name: tuple(map(float, found["metrics"][name])) for name in NAMES}
+            found["metrics"] = {name: tuple(map(float, found["metrics"][name])) for name in ESTIMATED}
         return Result(**found)
     except (OSError, ValueError, TypeError, KeyError):
         return None  # not there, or damaged: computed again
-
-
-def _write(file: Path, result: Result) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        temporary.write_text(json.dumps(asdict(result)), encoding="utf-8")
-        os.replace(temporary, file)
-    finally:
-        temporary.unlink(missing_ok=True)

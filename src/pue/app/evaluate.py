@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,15 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from pue.app.model import PUModel, special_columns
+from pue.app.roles import propensities
+from pue.app.rows import feature_batches, warn_unknown
+from pue.app.sources.labels import meanings, parse_labels
+from pue.app.sources.opening import Source
+from pue.app.sources.problems import require_columns
 from pue.errors import InvalidInput
-from pue.metrics import EstimatedMetrics, Metrics, calibration_error, estimate_metrics, evaluate
-from pue.model.columns import propensities
-from pue.model.model import PUModel, special_columns
-from pue.model.rows import feature_batches, warn_unknown
-from pue.model.summary import GAMMAS
-from pue.tables.labels import label_column, meanings, parse_labels
-from pue.tables.sources import Source
+from pue.judging import EstimatedMetrics, Metrics, calibration_error, estimate_metrics, evaluate
+from pue.judging.sensitivity import GAMMAS
 
 FEWEST = 10
 
@@ -32,18 +34,9 @@ class Evaluation:
     estimated: EstimatedMetrics | None = None
     scar: EstimatedMetrics | None = None
     """The same, labels taken as a random sample of the positives."""
-    trained_on: bool = False
-    """Whether these are the rows the model learnt from: then what it says of them is too good."""
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "n_rows": self.n_rows,
-            "truth": None if self.truth is None else self.truth.as_dict(),
-            "calibration_error": self.calibration_error,
-            "estimated": None if self.estimated is None else self.estimated.as_dict(),
-            "scar": None if self.scar is None else self.scar.as_dict(),
-            "trained_on": self.trained_on,
-        }
+        return asdict(self)
 
 
 def evaluate_source(
@@ -60,7 +53,7 @@ def evaluate_source(
         label = model.facts.get("label")
         if truth is not None and (label == truth or label not in source.columns):
             label = None
-    others = [label_column(source.columns, name) for name in (label, truth) if name is not None]
+    others = require_columns([name for name in (label, truth) if name is not None], source.columns)
     if not others:
         raise InvalidInput(
             "there is nothing to compare with: name the label column (--label) or true classes (--truth)."
@@ -80,9 +73,9 @@ def evaluate_source(
     p, table = np.concatenate(scores), pd.concat(columns, ignore_index=True)
     estimated = scar = None
     if label is not None:
-        labels = parse_labels(table[label], label)
         biased = known in others or model.propensity_model is not None
-        estimated, scar = _estimates(model, p, labels, np.concatenate(e) if biased else None, level, seed)
+        propensity = np.concatenate(e) if biased else None
+        estimated, scar = _estimates(model, p, parse_labels(table[label], label), propensity, level=level, seed=seed)
     exact = error = None
     if truth is not None:
         y = torch.from_numpy((_classes(table[truth], truth) == 1).astype(np.int64))
@@ -92,12 +85,7 @@ def evaluate_source(
 
 
 def _estimates(
-    model: PUModel,
-    p: NDArray[np.float64],
-    labels: NDArray[np.int8],
-    e: NDArray[np.float64] | None,
-    level: float,
-    seed: int,
+    model: PUModel, p: NDArray[np.float64], labels: NDArray[np.int8], e: NDArray[np.float64] | None, **intervals: Any
 ) -> tuple[EstimatedMetrics, EstimatedMetrics]:
     labeled = labels == 1
     if labeled.sum() < FEWEST:
@@ -105,22 +93,15 @@ def _estimates(
             f"{int(labeled.sum())} labeled rows are too few to estimate anything from; at least {FEWEST} are needed. "
             "Name true classes instead (--truth)."
         )
-    prior = model.summary["prior"]
-    given: dict[str, Any] = {
-        "prior": prior["value"],
-        "scenario": model.summary["data"]["scenario"],
-        "threshold": model.threshold,
-        "level": level,
-        "seed": seed,
-    }
-    estimated = estimate_metrics(p, labels, propensity=None if e is None else e[labeled], gammas=GAMMAS, **given)
-    return estimated, estimate_metrics(p, labels, **given)
+    prior, scenario = model.summary["prior"]["value"], model.summary["data"]["scenario"]
+    metrics = partial(
+        estimate_metrics, p, labels, prior=prior, scenario=scenario, threshold=model.threshold, **intervals
+    )
+    return metrics(propensity=None if e is None else e[labeled], gammas=GAMMAS), metrics()
 
 
 def _classes(column: pd.Series, name: str) -> NDArray[np.int8]:
     """True classes: here an empty cell is an error, not "unlabeled"."""
-    if bool(column.isna().any()):
-        raise InvalidInput(
-            f"column {name!r} has {int(column.isna().sum())} empty cells; true classes must be complete."
-        )
+    if empty := int(column.isna().sum()):
+        raise InvalidInput(f"column {name!r} has {empty} empty cells; true classes must be complete.")
     return meanings(column, name)

@@ -12,48 +12,20 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from pue.decisions import best_f1, target_precision
-from pue.errors import InvalidInput, UnknownName
-from pue.probabilities import Calibrator
-from pue.propensity import PropensityModel
-from pue.tables.vectorize import Vectorizer
-from pue.weights import RowWeights
+from pue.app.threshold import HeldOut, check_rule, choose_threshold
+from pue.app.vectorizer.vectorize import Vectorizer
+from pue.errors import InvalidInput
+from pue.judging.calibration import Calibrator
+from pue.persistence import kept
+from pue.propensity import FLOOR, PropensityModel
 
 Array = NDArray[np.float64]
 
-RULES = {
-    "f1": "the highest estimated F1",
-    "half": "probability one half: the highest accuracy",
-    "prior": "as many rows called positive as there should be positives",
-}
-SMALLEST = 1e-4
 BLOCK, IMAGE_BLOCK = 4096, 64
 """Rows that are scored at once."""
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """Probabilities of rows by models that had not seen them, and their weights: what thresholds are chosen from."""
-
-    probabilities: Array
-    positive: Array
-    background: Array
-
-    def __post_init__(self) -> None:
-        shapes = {self.probabilities.shape, self.positive.shape, self.background.shape}
-        if len(shapes) > 1 or self.probabilities.ndim != 1:
-            raise InvalidInput("every held-out row has one probability and two weights: three vectors of one length.")
-
-    @property
-    def weights(self) -> RowWeights:
-        positive, background = torch.from_numpy(self.positive), torch.from_numpy(self.background)
-        return RowWeights(positive, background - positive)
-
-    @property
-    def scores(self) -> torch.Tensor:
-        return torch.from_numpy(self.probabilities)
-
-
+@kept
 @dataclass(frozen=True, eq=False)
 class PUModel:
     """Rows as they come → P(positive | x) and a decision."""
@@ -109,7 +81,7 @@ class PUModel:
         if self.propensity_model is None:
             return np.full(len(features), float(self.facts.get("label_frequency", 1.0)))
         model = self.propensity_model
-        return self._by_block(lambda rows: model(torch.from_numpy(rows)).clamp(SMALLEST, 1.0), features)
+        return self._by_block(lambda rows: model(torch.from_numpy(rows)).clamp(FLOOR, 1.0), features)
 
     def _by_block(self, function: Callable[[NDArray[Any]], torch.Tensor], features: NDArray[Any]) -> Array:
         """Blocks of one size, the last filled up with copies of its last row: products of matrices of another size may
@@ -128,49 +100,22 @@ class PUModel:
 
     def save(self, path: str | Path) -> None:
         """Write to a folder, without pickle; `pue.load` reads it again."""
-        from pue.persistence import save
+        from pue.persistence.model import save
 
         save(self, path)
 
 
-def choose_threshold(
-    held_out: HeldOut, threshold: float | str = "f1", *, precision: float | None = None
-) -> tuple[float, str]:
-    """A threshold in probabilities and, in words, where it came from: a number, a rule in `RULES`, or the lowest one
-    with an estimated `precision`."""
-    check_rule(threshold, precision)
-    scores, weights = held_out.scores, held_out.weights
-    if precision is not None:
-        return target_precision(scores, weights, precision), f"the lowest with an estimated precision of {precision:g}"
-    if not isinstance(threshold, str):
-        return float(threshold), "given"
-    if threshold == "f1":
-        value = best_f1(scores, weights)
-    elif threshold == "half":
-        value = 0.5
-    else:
-        value = _as_many_as_positives(held_out)
-    return value, RULES[threshold]
+def load_model(path: Path) -> PUModel:
+    """A model written by `pue fit`; other things that `pue.load` can read are refused."""
+    from pue.estimators import classifier, wrapper  # noqa: F401  they and what they import register their types
+    from pue.persistence.model import load
 
-
-def _as_many_as_positives(held_out: HeldOut) -> float:
-    """The threshold that the mass of the positives lies above; rows count by their mass, for some stand for many."""
-    population = held_out.background > 0
-    p, mass = held_out.probabilities[population], held_out.background[population]
-    order = np.argsort(-p, kind="stable")
-    reached = mass[order].cumsum() >= min(held_out.positive.sum(), 1 - 1e-9) - mass[order] / 2
-    return float(p[order][reached.argmax()])
-
-
-def check_rule(threshold: float | str, precision: float | None = None) -> None:
-    """Whether a threshold can be chosen so; known long before there are probabilities to choose it from."""
-    if precision is not None and not 0 < precision <= 1:
-        raise InvalidInput(f"the target precision must lie in (0, 1]; got {precision:g}.")
-    if isinstance(threshold, str):
-        if threshold not in RULES:
-            raise UnknownName("threshold rule", threshold, RULES)
-    elif not 0 <= threshold <= 1:
-        raise InvalidInput(f"a threshold is a probability between 0 and 1; got {threshold:g}.")
+    found = load(path)
+    if not isinstance(found, PUModel):
+        raise InvalidInput(
+            f"{path} holds a {type(found).__name__}, not a model of pue fit. Use it from Python: pue.load."
+        )
+    return found
 
 
 def unlabeled_posterior(probabilities: Array, propensity: Array) -> Array:

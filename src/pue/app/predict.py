@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +10,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pue.app.model import PUModel, special_columns, unlabeled_posterior
+from pue.app.roles import propensities
+from pue.app.rows import feature_batches, warn_unknown
+from pue.app.sources.opening import Source
+from pue.app.sources.problems import require_column
+from pue.app.sources.write import open_writer
 from pue.errors import InvalidInput
-from pue.model.columns import propensities
-from pue.model.model import PUModel, special_columns, unlabeled_posterior
-from pue.model.rows import feature_batches, warn_unknown
-from pue.tables.labels import label_column
-from pue.tables.sources import Source
-from pue.tables.write import open_writer
 
 SCORE, DECISION, POSTERIOR, ROW = "score", "positive", "score_if_unlabeled", "row"
 Array = NDArray[np.float64]
-Scored = Iterator[tuple[pd.DataFrame, Array, Array | None]]
+ScoredBatches = Iterator[tuple[pd.DataFrame, Array, Array | None]]
 """Other columns, P(positive | x) and, if asked for, P(positive | x, not labeled), batch by batch."""
 
 
-def score_batches(model: PUModel, source: Source, others: Sequence[str] = (), *, posterior: bool = False) -> Scored:
+def score_batches(
+    model: PUModel, source: Source, others: Sequence[str] = (), *, posterior: bool = False
+) -> ScoredBatches:
     """Scores of all rows, in order, one batch in memory at a time."""
     known = known_propensity(model, source) if posterior else []
     for features, frame in feature_batches(source, model.vectorizer, [*others, *known]):
@@ -64,7 +65,7 @@ def predict_source(
     posterior: bool = False,
     budget: int | None = None,
     progress: Callable[[int], Any] = lambda rows: None,
-    score: Callable[..., Scored] = score_batches,
+    score: Callable[..., ScoredBatches] = score_batches,
 ) -> dict[str, Any]:
     """Write id (or row number), score and decision of every row to `output`; what was done as a dict.
 
@@ -74,62 +75,36 @@ def predict_source(
     if budget is not None and budget < 1:
         raise InvalidInput(f"a budget is a number of rows, at least 1; got {budget}.")
     if row_id is not None:
-        label_column(source.columns, row_id)
+        require_column(row_id, source.columns)
     name = row_id if row_id is not None else model.facts.get("id")
     kept = [name] if name is not None and name in source.columns else []
     if name in (SCORE, DECISION, POSTERIOR) and kept:
         raise InvalidInput(f"the id column is called {name!r}, as a column of the results is. Rename it.")
-    special = [*special_columns(model), *kept]
-    unknown = warn_unknown(source, model.vectorizer, special)
+    unknown = warn_unknown(source, model.vectorizer, [*special_columns(model), *kept])
+    rows, flagged, threshold, best = 0, 0, model.threshold, None
     with open_writer(output) as writer:
-        if budget is None:
-            rows, flagged = _stream(partial(score, model, source), model.threshold, writer, kept, posterior, progress)
-            threshold = model.threshold
-        else:
-            rows, flagged, threshold = _best(partial(score, model, source), writer, kept, posterior, budget, progress)
+        if budget is not None:
+            best, threshold = _best(score(model, source), budget, progress)
+        for frame, p, unlabeled in score(model, source, kept, posterior=posterior):
+            decision = p >= threshold if best is None else best[rows : rows + len(p)]
+            writer.write(_frame(frame, kept, rows, p, decision, unlabeled))
+            rows, flagged = rows + len(p), flagged + int(decision.sum())
+            progress(rows if best is None else (len(best) + rows) // 2)
     return {"rows": rows, "positive": flagged, "threshold": threshold, "output": str(output), "unknown": unknown}
 
 
-def _stream(
-    score: Callable[..., Scored],
-    threshold: float,
-    writer: Any,
-    kept: list[str],
-    posterior: bool,
-    progress: Callable[[int], Any],
-) -> tuple[int, int]:
-    rows = flagged = 0
-    for frame, p, unlabeled in score(kept, posterior=posterior):
-        decision = p >= threshold
-        writer.write(_frame(frame, kept, rows, p, decision, unlabeled))
-        rows, flagged = rows + len(p), flagged + int(decision.sum())
-        progress(rows)
-    return rows, flagged
-
-
-def _best(
-    score: Callable[..., Scored],
-    writer: Any,
-    kept: list[str],
-    posterior: bool,
-    budget: int,
-    progress: Callable[[int], Any],
-) -> tuple[int, int, float]:
+def _best(scored: ScoredBatches, budget: int, progress: Callable[[int], Any]) -> tuple[NDArray[np.bool_], float]:
+    """Which rows are among the K best, and the lowest score of these; half of the work."""
     parts, done = [], 0
-    for _, p, _ in score():
+    for _, p, _ in scored:
         parts.append(p)
         done += len(p)
         progress(done // 2)
     scores = np.concatenate(parts)
     order = np.argsort(-scores, kind="stable")[:budget]
-    decision = np.zeros(len(scores), dtype=bool)
-    decision[order] = True
-    start = 0
-    for frame, p, unlabeled in score(kept, posterior=posterior):
-        writer.write(_frame(frame, kept, start, p, decision[start : start + len(p)], unlabeled))
-        start += len(p)
-        progress((done + start) // 2)
-    return start, int(decision.sum()), float(scores[order[-1]])
+    called = np.zeros(len(scores), dtype=bool)
+    called[order] = True
+    return called, float(scores[order[-1]])
 
 
 def _frame(

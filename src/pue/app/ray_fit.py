@@ -17,15 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from pue import errors
+from pue.app.fit_source import fit_source
+from pue.app.model import PUModel, load_model
+from pue.app.recipe import Recipe
+from pue.app.roles import Roles
+from pue.app.sources.opening import open_source
+from pue.core.machine import one_thread
 from pue.engines import Cluster
 from pue.engines.tasks import RETRIES
 from pue.errors import EngineError, InvalidInput, PueError
-from pue.model.columns import Columns
-from pue.model.files import fit_source, load_model
-from pue.model.model import PUModel
-from pue.model.recipe import Recipe
-from pue.tables.sources import open_source
-from pue.threads import one_thread
+from pue.files import write_text
 from pue.training.processes import place
 
 MODEL, ERROR = "model", "error.json"
@@ -36,7 +37,7 @@ class Job:
     """Everything about a fit, with the rows by name."""
 
     data: Path
-    columns: Columns
+    roles: Roles
     recipe: Recipe
     memory: int | None = None
     labels: Path | None = None
@@ -51,12 +52,8 @@ def fit_on(cluster: Cluster, job: Job, scratch: Path) -> PUModel:
     processors = int(cluster.ray.cluster_resources().get("CPU", 0))
     if cluster.workers > processors:
         raise EngineError(f"{cluster.workers} workers need as many CPUs, but the cluster has {processors}.")
-    job = replace(
-        job,
-        data=job.data.absolute(),
-        labels=None if job.labels is None else job.labels.absolute(),
-        recipe=replace(job.recipe, progress=False, jobs=1),
-    )
+    recipe, labels = replace(job.recipe, progress=False, jobs=1), job.labels and job.labels.absolute()
+    job = replace(job, data=job.data.absolute(), labels=labels, recipe=recipe)
     folder = Path(tempfile.mkdtemp(prefix=".pue-fit-", dir=scratch.absolute()))
     try:
         trainer = torch_train.TorchTrainer(
@@ -97,9 +94,9 @@ def _work(config: dict[str, Any]) -> None:
         try:
             with one_thread():
                 source = open_source(job.data, labels=job.labels, image_size=job.image_size)
-                fit_source(source, job.columns, job.recipe, memory=job.memory).save(Path(folder) / MODEL)
+                fit_source(source, job.roles, job.recipe, memory=job.memory).save(Path(folder) / MODEL)
         except PueError as error:
             kind = InvalidInput if isinstance(error, InvalidInput) else type(error)  # a subclass may ask for more
-            (Path(folder) / ERROR).write_text(json.dumps([kind.__name__, str(error)]))
+            write_text(Path(folder) / ERROR, json.dumps([kind.__name__, str(error)]))
         first = place()[0] == 0
         train.report({}, checkpoint=train.Checkpoint.from_directory(folder) if first else None)

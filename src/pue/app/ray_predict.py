@@ -9,20 +9,21 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
+from pue.app.model import PUModel
+from pue.app.predict import POSTERIOR, SCORE, ScoredBatches, known_propensity, score_batches
+from pue.app.rows import IMAGE_BATCH
+from pue.app.sources.frames import to_frame
+from pue.app.sources.opening import BATCH, Source
+from pue.core.machine import one_thread
 from pue.engines import Cluster
 from pue.errors import EngineError, InvalidInput, PueError
-from pue.model.model import PUModel
-from pue.model.predict import POSTERIOR, SCORE, Scored, known_propensity, score_batches
-from pue.model.rows import IMAGE_BATCH
-from pue.tables.frames import to_frame
-from pue.tables.sources import BATCH, Source
-from pue.threads import one_thread
 
 SAID = "said"
 """Under which an error keeps its words: Ray Data adds advice of its own to them."""
@@ -34,7 +35,7 @@ HELD = 1 << 28
 
 def score_on(
     cluster: Cluster, model: PUModel, source: Source, others: Sequence[str] = (), *, posterior: bool = False
-) -> Scored:
+) -> ScoredBatches:
     """What `score_batches` yields."""
     if source.n_rows is None:
         raise InvalidInput(
@@ -76,11 +77,11 @@ def ranges_of(n_rows: int, size: int, workers: int) -> list[tuple[int, int]]:
     return [(at, min(at + step, n_rows)) for at in range(0, n_rows, step)]
 
 
+@dataclass(frozen=True)
 class _Job:
     """A reference that Ray does not resolve by itself: every process fetches what it stands for once."""
 
-    def __init__(self, reference: Any) -> None:
-        self.reference = reference
+    reference: Any
 
 
 @lru_cache(maxsize=1)

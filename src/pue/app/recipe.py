@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pue.data import Scenario
+from pue.app.classifiers import choices
+from pue.app.threshold import check_rule
+from pue.core.data import Scenario
 from pue.errors import UnknownName
-from pue.model.classifiers import choices
-from pue.model.model import check_rule
+from pue.judging.calibration import CALIBRATIONS
 from pue.priors import PRIORS
-from pue.probabilities import CALIBRATIONS
 from pue.propensity import PROPENSITIES
 
 Say = Callable[[str], None]

@@ -10,13 +10,13 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from pue.data import require_propensity
+from pue.app.sources.problems import require_column
+from pue.core.data import require_propensity
 from pue.errors import InvalidInput
-from pue.tables.labels import label_column
 
 
 @dataclass(frozen=True)
-class Columns:
+class Roles:
     """Which columns mean what; every other one is a feature."""
 
     label: str
@@ -35,12 +35,10 @@ class Columns:
     def check(self, names: Sequence[str]) -> None:
         """Each must be there, and none may play two parts."""
         for name in self.special:
-            label_column(names, name)
+            require_column(name, names)
         twice = {name for name in self.special if self.special.count(name) > 1}
         if twice:
-            raise InvalidInput(
-                f"column {sorted(twice)[0]!r} is named twice: as label, id, truth, propensity or ignored."
-            )
+            raise InvalidInput(f"column {min(twice)!r} is named twice: as label, id, truth, propensity or ignored.")
 
     def require_propensities(self, values: NDArray[np.float64]) -> None:
         """What the column holds for labeled rows must be probabilities."""

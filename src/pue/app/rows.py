@@ -13,12 +13,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pue.data import Features, PUData, Scenario, select
+from pue.app.roles import Roles
+from pue.app.sources.opening import BATCH, Source
+from pue.app.survey import Survey, survey_rows
+from pue.app.vectorizer.vectorize import Vectorizer
+from pue.core.data import Features, PUData, Scenario, select
 from pue.errors import InvalidInput, PueWarning
-from pue.model.columns import Columns
-from pue.model.survey import Survey, survey_rows
-from pue.tables.sources import BATCH, Source
-from pue.tables.vectorize import Vectorizer
 
 IMAGE_BATCH = 1024
 
@@ -58,27 +58,25 @@ class Rows:
         return select(self.data.x, self.labeled_numbers()[index])
 
 
-def read_rows(source: Source, columns: Columns, *, scenario: str = "single_sample", seed: int = 0) -> Rows:
+def read_rows(source: Source, roles: Roles, *, scenario: str = "single_sample", seed: int = 0) -> Rows:
     """Labels and a sample of the rows first, which fits the preprocessing; then the features of all rows."""
-    return surveyed_rows(source, columns, survey_rows(source, columns, seed=seed), scenario=scenario)
+    return surveyed_rows(source, roles, survey_rows(source, roles, seed=seed), scenario=scenario)
 
 
-def surveyed_rows(source: Source, columns: Columns, survey: Survey, *, scenario: str = "single_sample") -> Rows:
+def surveyed_rows(source: Source, roles: Roles, survey: Survey, *, scenario: str = "single_sample") -> Rows:
     """The second pass: the features of all rows."""
     labels, known = survey.labels, survey.known
-    x: torch.Tensor
-    if survey.vectorizer is None:
-        x = torch.from_numpy(source.images(0, len(labels)))  # type: ignore[attr-defined]
-    else:
-        x = torch.from_numpy(_all_features(source, survey.vectorizer, survey))
-    data = PUData(x, torch.from_numpy(labels), Scenario.parse(scenario))
+    data = PUData(torch.from_numpy(_all_features(source, survey)), torch.from_numpy(labels), Scenario.parse(scenario))
     if known is not None:
         known = known[labels == 1]
-        columns.require_propensities(known)
+        roles.require_propensities(known)
     return Rows(data, survey.vectorizer, known)
 
 
-def _all_features(source: Source, vectorizer: Vectorizer, survey: Survey) -> NDArray[np.float32]:
+def _all_features(source: Source, survey: Survey) -> NDArray[Any]:
+    vectorizer = survey.vectorizer
+    if vectorizer is None:
+        return source.images(0, survey.n_rows)  # type: ignore[attr-defined, no-any-return]
     x = np.empty((survey.n_rows, len(vectorizer.feature_names)), dtype=np.float32)
     start = 0
     for frame in source.batches(BATCH, columns=list(vectorizer.columns)):

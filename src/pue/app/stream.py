@@ -18,16 +18,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pue.app.roles import Roles, propensities
+from pue.app.sources.labels import meanings
+from pue.app.sources.stored_table import Piece, StoredTable
+from pue.app.survey import Survey
+from pue.app.vectorizer.vectorize import Vectorizer
 from pue.backbones import InputSpec
-from pue.data import Features, PUData, Scenario
+from pue.core.data import Features, PUData, Scenario
+from pue.core.folds import row_hash
+from pue.core.machine import show_bytes
 from pue.errors import InvalidInput
-from pue.folds import row_hash
-from pue.memory import show_bytes
-from pue.model.columns import Columns, propensities
-from pue.model.survey import Survey
-from pue.tables.labels import meanings
-from pue.tables.table import Piece, Table
-from pue.tables.vectorize import Vectorizer
 
 READ = 16_384
 """Rows that are read from a piece before it is the next one's turn."""
@@ -50,8 +50,8 @@ def bytes_in_memory(survey: Survey) -> int:
 class StreamedRows:
     """All rows of a table, most of them on the disk."""
 
-    source: Table
-    columns: Columns
+    source: StoredTable
+    roles: Roles
     vectorizer: Vectorizer
     scenario: Scenario
     counts: dict[int, int]
@@ -68,7 +68,7 @@ class StreamedRows:
     """`sample_weight` says how many held-out rows each of these stands for."""
     sample_rows: tuple[PUData, Tensor]
     """A uniform sample of the table, and which rows it holds."""
-    spread: tuple[Tensor, Tensor]
+    scale: tuple[Tensor, Tensor]
     """Mean and standard deviation of every feature on the sample."""
     streamed: tuple[int, ...]
     """Rows of each piece that are streamed."""
@@ -90,7 +90,7 @@ class StreamedRows:
 
     @property
     def input_spec(self) -> InputSpec:
-        return InputSpec(tuple(self.x.shape[1:]), *self.spread)
+        return InputSpec(tuple(self.x.shape[1:]), *self.scale)
 
     @property
     def n_training(self) -> int:
@@ -156,7 +156,7 @@ class StreamedRows:
                 yield rows
 
     def _unlabeled(self, piece: Piece) -> Iterator[Tensor]:
-        for found in _read(self.source, self.columns, self.vectorizer, piece, self.seed):
+        for found in _read(self.source, self.roles, self.vectorizer, piece, self.seed):
             yield found.x[(found.labels == 0) & (found.hashes >= self.threshold)]
 
 
@@ -169,46 +169,74 @@ class _Found:
 
 
 def _read(
-    source: Table, columns: Columns, vectorizer: Vectorizer, piece: Piece, seed: int, *, known: bool = False
+    source: StoredTable, roles: Roles, vectorizer: Vectorizer, piece: Piece, seed: int, *, known: bool = False
 ) -> Iterator[_Found]:
     """Features, labels and hashes of the rows of a piece."""
-    others = [columns.label, *([columns.propensity] if known and columns.propensity else [])]
+    others = [roles.label, *([roles.propensity] if known and roles.propensity else [])]
     for frame in source.batches(READ, columns=[*vectorizer.columns, *others], piece=piece):
         x = torch.from_numpy(vectorizer.transform(frame))
-        e = propensities(frame[columns.propensity]) if len(others) > 1 else None
-        yield _Found(x, meanings(frame[columns.label], columns.label), row_hash(x, seed=seed), e)
+        e = propensities(frame[roles.propensity]) if len(others) > 1 else None
+        yield _Found(x, meanings(frame[roles.label], roles.label), row_hash(x, seed=seed), e)
 
 
 def stream_rows(
-    source: Table,
-    columns: Columns,
-    survey: Survey,
-    *,
-    memory: int,
-    scenario: str = "single_sample",
-    seed: int = 0,
+    source: StoredTable, roles: Roles, survey: Survey, *, memory: int, scenario: str = "single_sample", seed: int = 0
 ) -> StreamedRows:
     """The second pass: labeled rows, held-out rows, and how many are left to stream."""
     assert survey.vectorizer is not None  # images are not streamed
-    vectorizer, counts = survey.vectorizer, survey.counts
+    vectorizer, counts, kind = survey.vectorizer, survey.counts, Scenario.parse(scenario)
     _require_room(survey, memory)
     share = held_share(counts[1], counts[0])
     kept = min(share, HELD_ROWS / counts[0])  # of the unlabeled rows that are held out, enough to judge by
-    held, judges = (np.uint64(min(2**64 - 1, int(part * 2**64))) for part in (share, kept))
-    training, judging, streamed, start = _Kept(), _Kept(), [], 0
+    below = [np.uint64(min(2**64 - 1, int(part * 2**64))) for part in (share, kept)]
+    training, judging, streamed = _second_pass(source, roles, survey, vectorizer, below, seed)
+    labels, judges = np.concatenate(training.labels), np.concatenate(judging.labels)
+    for part, where in ((labels, "trains"), (judges, "is held out to judge by")):
+        if not (part == 1).any():
+            raise InvalidInput(f"no labeled row {where}: a table that is streamed needs at least a few dozen of them.")
+
+    def of_positives(ours: list[Any], theirs: list[Any]) -> NDArray[Any]:
+        return np.concatenate([np.concatenate(ours)[labels == 1], np.concatenate(theirs)[judges == 1]])
+
+    known = of_positives(training.known, judging.known) if training.known else None
+    if known is not None:
+        roles.require_propensities(known)
+    sample = torch.from_numpy(vectorizer.transform(survey.sample))
+    mean, std = sample.double().mean(dim=0), sample.double().std(dim=0, correction=0)
+    x = torch.cat([*training.x, mean.float()[None]])
+    training.x.clear()  # there are many where tables are large: no second copy while the rest is put together
+    worth = torch.from_numpy(np.where(judges == 0, share / kept, 1.0))
+    return StreamedRows(
+        source, roles, vectorizer, kind, counts,
+        x=x,
+        labels=torch.from_numpy(np.append(labels, np.int8(0))),
+        numbers=torch.from_numpy(of_positives(training.numbers, judging.numbers)),
+        propensity=known,
+        held_out=PUData(torch.cat(judging.x), torch.from_numpy(judges), kind, worth),
+        sample_rows=(PUData(sample, torch.from_numpy(survey.sample_labels), kind), torch.from_numpy(survey.numbers)),
+        scale=(mean, std), streamed=streamed, threshold=int(below[0]), seed=seed, memory=memory,
+    )  # fmt: skip
+
+
+def _second_pass(
+    source: StoredTable, roles: Roles, survey: Survey, vectorizer: Vectorizer, below: list[np.uint64], seed: int
+) -> tuple[_Kept, _Kept, tuple[int, ...]]:
+    """Rows that train, rows that judge, and how many of each piece are streamed; by hashes below two numbers a row is
+    held out, and an unlabeled one judges.
+    """
+    (held, judge), training, judging, streamed, start = below, _Kept(), _Kept(), [], 0
     for piece in source.pieces:
         n_streamed = 0
-        for found in _read(source, columns, vectorizer, piece, seed, known=True):
+        for found in _read(source, roles, vectorizer, piece, seed, known=True):
             numbers = np.arange(start, start + len(found.labels))
             labeled, out = found.labels != 0, found.hashes < held
             training.add(found, labeled & ~out, numbers)
-            judging.add(found, np.where(labeled, out, found.hashes < judges), numbers)
+            judging.add(found, np.where(labeled, out, found.hashes < judge), numbers)
             n_streamed += int((~labeled & ~out).sum())
             start += len(numbers)
         streamed.append(n_streamed)
     survey.require_same(source, start)
-    return _assembled(source, columns, survey, Scenario.parse(scenario), training, judging, tuple(streamed),
-                      share / kept, int(held), seed, memory)  # fmt: skip
+    return training, judging, tuple(streamed)
 
 
 def held_share(labeled: int, unlabeled: int) -> float:
@@ -245,46 +273,3 @@ class _Kept:
         self.numbers.append(numbers[chosen])
         if found.known is not None:
             self.known.append(found.known[chosen])
-
-
-def _assembled(
-    source: Table,
-    columns: Columns,
-    survey: Survey,
-    scenario: Scenario,
-    training: _Kept,
-    judging: _Kept,
-    streamed: tuple[int, ...],
-    worth: float,
-    threshold: int,
-    seed: int,
-    memory: int,
-) -> StreamedRows:
-    assert survey.vectorizer is not None
-    labels, judges = np.concatenate(training.labels), np.concatenate(judging.labels)
-    for part, where in ((labels, "trains"), (judges, "is held out to judge by")):
-        if not (part == 1).any():
-            raise InvalidInput(f"no labeled row {where}: a table that is streamed needs at least a few dozen of them.")
-
-    def of_positives(ours: list[Any], theirs: list[Any]) -> NDArray[Any]:
-        return np.concatenate([np.concatenate(ours)[labels == 1], np.concatenate(theirs)[judges == 1]])
-
-    known = of_positives(training.known, judging.known) if training.known else None
-    if known is not None:
-        columns.require_propensities(known)
-    sample = torch.from_numpy(survey.vectorizer.transform(survey.sample))
-    mean, std = sample.double().mean(dim=0), sample.double().std(dim=0, correction=0)
-    x = torch.cat([*training.x, mean.float()[None]])
-    training.x.clear()  # there are many where tables are large: no second copy while the rest is put together
-    return StreamedRows(
-        source, columns, survey.vectorizer, scenario, survey.counts,
-        x=x,
-        labels=torch.from_numpy(np.append(labels, np.int8(0))),
-        numbers=torch.from_numpy(of_positives(training.numbers, judging.numbers)),
-        propensity=known,
-        held_out=PUData(torch.cat(judging.x), torch.from_numpy(judges), scenario,
-                        torch.from_numpy(np.where(judges == 0, worth, 1.0))),
-        sample_rows=(PUData(sample, torch.from_numpy(survey.sample_labels), scenario),
-                     torch.from_numpy(survey.numbers)),
-        spread=(mean, std), streamed=streamed, threshold=threshold, seed=seed, memory=memory,
-    )  # fmt: skip

@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pue.diagnostics import Diagnosis
-from pue.metrics.curves import reliability, threshold_curve
-from pue.metrics.estimates import NAMES, EstimatedMetrics, estimate_metrics
-from pue.model.classifiers import resolved
-from pue.model.rows import Rows
-from pue.model.stream import StreamedRows
+from pue.app.classifiers import resolved
+from pue.app.learn import HeldOutScores
+from pue.app.preparation import Preparation
+from pue.app.recipe import Recipe
+from pue.app.rows import Rows
+from pue.app.stream import StreamedRows
+from pue.diagnosis.found import Diagnosis
+from pue.judging.curves import reliability, threshold_curve
+from pue.judging.estimates import ESTIMATED, EstimatedMetrics, estimate_metrics
+from pue.judging.sensitivity import GAMMAS
 from pue.propensity import PropensityReport
 
-if TYPE_CHECKING:
-    from pue.model.basis import Basis
-    from pue.model.fit import Scored
-    from pue.model.recipe import Recipe
-
-GAMMAS = (1.0, 1.25, 1.5, 2.0)
 POINTS = 101
 
 
 def summarize(
     rows: Rows | StreamedRows,
     recipe: Recipe,
-    basis: Basis,
+    prepared: Preparation,
     classifier: Any,
-    scored: Scored,
+    scored: HeldOutScores,
     probabilities: Tensor,
     threshold: float,
     rule: str,
@@ -43,41 +41,35 @@ def summarize(
     facts: dict[str, Any],
     seconds: float,
 ) -> dict[str, Any]:
-    """The summary that the page is made from; see `pue.report.page`."""
+    """The summary that the page is made from; see `pue.app.page`."""
     given: dict[str, Any] = {
-        "prior": basis.prior.value,
+        "prior": prepared.prior.value,
         "scenario": rows.scenario,
         "sample_weight": scored.mass,
         "threshold": threshold,
         "seed": recipe.seed,
-        "prior_interval": basis.prior_interval,
+        "prior_interval": prepared.prior_interval,
     }
     metrics = estimate_metrics(probabilities, scored.labels, propensity=scored.e, gammas=GAMMAS, **given)
     plain = estimate_metrics(probabilities, scored.labels, **given)
     thresholds = np.unique([*np.linspace(0, 1, POINTS), threshold])
     curve = threshold_curve(probabilities, scored.weights, thresholds=thresholds, seed=recipe.seed)
-    n_population = int((scored.weights.background > 0).sum())
+    bounds = [{"gamma": g, "recall": r["recall"], "precision": r["precision"]} for g, r in metrics.bounds.items()]
+    bins = [vars(found) for found in reliability(probabilities, scored.weights, seed=recipe.seed)]
     how = "rows scored by models that had not seen them"
-    found: dict[str, Any] = finite(
+    found: dict[str, Any] = json_safe(
         {
-            **diagnosis_summary(rows, basis.diagnosis, facts, basis.report),
-            "method": _method(recipe, basis, classifier, seconds),
+            **diagnosis_summary(rows, prepared.diagnosis, facts, prepared.report),
+            "method": _method(recipe, prepared, classifier, seconds),
             "metrics": metrics_summary(metrics, how),
             "scar_metrics": metrics_summary(plain, how) if scored.e is not None else None,
-            "bounds": [
-                {"gamma": gamma, "recall": list(ranges["recall"]), "precision": list(ranges["precision"])}
-                for gamma, ranges in metrics.bounds.items()
-            ],
+            "bounds": bounds,
             "threshold": {"value": threshold, "rule": rule},
             "curve": _curve(curve),
-            "n_score_rows": n_population,
-            "scores": _scores(probabilities, scored.labels, scored.weights.background),
-            "calibration": {
-                "method": calibration,
-                "bins": [vars(found) for found in reliability(probabilities, scored.weights, seed=recipe.seed)],
-            },
-            "warnings": [*facts.get("warnings", []), *_notes(rows)],
-            "advice": [basis.diagnosis.recommendation],
+            "n_score_rows": int((scored.weights.background > 0).sum()),
+            "scores": _scores(probabilities, scored.labels),
+            "calibration": {"method": calibration, "bins": bins},
+            "warnings": [*facts.get("warnings", []), *([] if rows.vectorizer is None else rows.vectorizer.notes)],
         }
     )
     return found
@@ -89,6 +81,11 @@ def diagnosis_summary(
     """The part of the page that needs no model."""
     counts, vectorizer = rows.counts, rows.vectorizer
     kinds = {} if vectorizer is None else vectorizer.columns
+    scar = d.scar and {
+        **_picked(d.scar, "p_value", "rejected", "statistic"),
+        "text": str(d.scar),
+        "null": d.scar.null.tolist(),
+    }
     return {
         "title": str(facts.get("title", "PU model")),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -105,23 +102,8 @@ def diagnosis_summary(
             "id": facts.get("id"),
             "scenario": rows.scenario.value,
         },
-        "prior": {
-            "value": d.prior.value,
-            "low": d.prior.low,
-            "high": d.prior.high,
-            "level": d.prior.level,
-            "method": d.prior.method,
-            "assumes": d.prior.assumption,
-        },
-        "scar": None
-        if d.scar is None
-        else {
-            "p_value": d.scar.p_value,
-            "rejected": d.scar.rejected,
-            "statistic": d.scar.statistic,
-            "text": str(d.scar),
-            "null": d.scar.null.tolist(),
-        },
+        "prior": {**_picked(d.prior, "value", "low", "high", "level", "method"), "assumes": d.prior.assumption},
+        "scar": scar,
         "drivers": [{"name": driver.name, "difference": driver.difference} for driver in d.drivers[:10]],
         "propensity": _propensity(d, report),
         "warnings": [],
@@ -130,38 +112,35 @@ def diagnosis_summary(
 
 
 def metrics_summary(m: EstimatedMetrics, how: str) -> dict[str, Any]:
-    return {
-        "level": m.level,
-        "how": how,
-        "n_labeled": m.n_labeled,
-        "n_population": m.n_population,
-        "assumption": m.assumption,
-        "trivial": m.trivial,
-        "values": {name: vars(getattr(m, name)) for name in NAMES},
-    }
+    facts = _picked(m, "n_labeled", "n_population", "assumption", "trivial")
+    return {"level": m.level, "how": how, **facts, "values": {name: vars(getattr(m, name)) for name in ESTIMATED}}
 
 
-def finite(value: Any) -> Any:
-    """The same with None for numbers that are none, so that it is JSON everywhere."""
+def _picked(found: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in names}
+
+
+def json_safe(value: Any) -> Any:
+    """The same as JSON can hold it everywhere: None for infinity and what is no number."""
     if isinstance(value, dict):
-        return {key: finite(inner) for key, inner in value.items()}
+        return {key: json_safe(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(inner) for inner in value]
+        return [json_safe(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _method(recipe: Recipe, basis: Basis, classifier: Any, seconds: float) -> dict[str, Any]:
+def _method(recipe: Recipe, prepared: Preparation, classifier: Any, seconds: float) -> dict[str, Any]:
     history = getattr(classifier, "history_", [])
     settings = {
         name: value
         for name, value in classifier.get_params(deep=False).items()
         if isinstance(value, str | int | float | bool) and name not in ("progress", "propensity")
     }
-    source = "labels taken as unbiased" if basis.report is None else basis.report.source or str(recipe.propensity)
+    source = "labels taken as unbiased" if prepared.report is None else prepared.report.source or str(recipe.propensity)
     name = resolved(recipe.method)
     return {
         "name": name,
-        "display": f"{name} with weights by inverse propensity" if basis.e is not None else name,
+        "display": f"{name} with weights by inverse propensity" if prepared.e is not None else name,
         "propensity": source,
         "model": str(getattr(classifier, "backbone", type(classifier).__name__)),
         "settings": settings,
@@ -172,8 +151,7 @@ def _method(recipe: Recipe, basis: Basis, classifier: Any, seconds: float) -> di
 
 
 def _thinned(items: Sequence[Any], most: int) -> list[Any]:
-    step = max(1, -(-len(items) // most))
-    return list(items[::step])
+    return list(items[:: max(1, -(-len(items) // most))])
 
 
 def _curve(curve: Any) -> list[dict[str, float]]:
@@ -183,13 +161,10 @@ def _curve(curve: Any) -> list[dict[str, float]]:
     return [dict(zip(names, map(float, point), strict=True)) for point in zip(*columns, strict=True)]
 
 
-def _scores(probabilities: Tensor, labels: Tensor, background: Tensor) -> dict[str, Any]:
-    p, edges = probabilities.numpy(), np.linspace(0, 1, 41)
-    return {
-        "edges": edges.tolist(),
-        "labeled": np.histogram(p[(labels == 1).numpy()], edges, density=True)[0].tolist(),
-        "unlabeled": np.histogram(p[(labels == 0).numpy()], edges, density=True)[0].tolist(),
-    }
+def _scores(probabilities: Tensor, labels: Tensor) -> dict[str, Any]:
+    edges = np.linspace(0, 1, 41)
+    labeled, unlabeled = (_density(probabilities[labels == kind].numpy(), edges)["density"] for kind in (1, 0))
+    return {"edges": edges.tolist(), "labeled": labeled, "unlabeled": unlabeled}
 
 
 def _propensity(d: Diagnosis, report: PropensityReport | None) -> dict[str, Any] | None:
@@ -203,12 +178,7 @@ def _propensity(d: Diagnosis, report: PropensityReport | None) -> dict[str, Any]
     shares = weight.cumsum() / weight.sum()
     return {
         "source": report.source or "estimated",
-        "mean": report.mean,
-        "effective_sample_size": report.effective_sample_size,
-        "largest_weight": report.largest_weight,
-        "n_labeled": report.n_labeled,
-        "n_clipped": report.n_clipped,
-        "alarm": report.alarm,
+        **_picked(report, "mean", "effective_sample_size", "largest_weight", "n_labeled", "n_clipped", "alarm"),
         "labeled": _density(e, edges),
         "unlabeled": _density(unlabeled, edges),
         "weight_curve": [[0.0, 0.0], *([(int(k) + 1) / len(weight), float(shares[k])] for k in points)],
@@ -217,7 +187,3 @@ def _propensity(d: Diagnosis, report: PropensityReport | None) -> dict[str, Any]
 
 def _density(values: NDArray[np.float64], edges: NDArray[np.float64]) -> dict[str, list[float]]:
     return {"edges": edges.tolist(), "density": np.histogram(values, edges, density=True)[0].tolist()}
-
-
-def _notes(rows: Rows | StreamedRows) -> Iterator[str]:
-    yield from () if rows.vectorizer is None else rows.vectorizer.notes

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pue.app.roles import Roles, propensities
+from pue.app.sources.labels import meanings, require_both
+from pue.app.sources.opening import BATCH, Source
+from pue.app.vectorizer.vectorize import FIT_ROWS, Vectorizer, fit_vectorizer
 from pue.errors import InvalidInput, PueWarning
-from pue.model.columns import Columns, propensities
-from pue.tables.labels import meanings, require_both
-from pue.tables.sources import BATCH, Source
-from pue.tables.vectorize import FIT_ROWS, Vectorizer, fit_vectorizer
 
 
 @dataclass(eq=False)
@@ -49,29 +48,29 @@ class Survey:
         self.counts.update(dict(zip(values.tolist(), rows.tolist(), strict=True)))
 
 
-def survey_rows(source: Source, columns: Columns, *, seed: int = 0, most: int | None = None) -> Survey:
+def survey_rows(source: Source, roles: Roles, *, seed: int = 0, most: int | None = None) -> Survey:
     """Read everything once. Labels are kept, and known propensities, unless there are more than `most` rows."""
-    columns.check(source.columns)
-    features = [] if source.kind == "images" else columns.features(source.columns)
+    roles.check(source.columns)
+    features = [] if source.kind == "images" else roles.features(source.columns)
     if source.kind == "table" and not features:
         raise InvalidInput(f"{source.path.name} has no column left to learn from: {', '.join(source.columns)}.")
-    wanted = [columns.label, *([columns.propensity] if columns.propensity else []), *features]
+    wanted = [roles.label, *([roles.propensity] if roles.propensity else []), *features]
     found, sampler, labels, known = Survey(), Sampler(FIT_ROWS, seed), [], []
     for frame in source.batches(BATCH, columns=wanted):
-        labels.append(meanings(frame[columns.label], columns.label))
+        labels.append(meanings(frame[roles.label], roles.label))
         found.count(labels[-1])
-        if columns.propensity:
-            known.append(propensities(frame[columns.propensity]))
+        if roles.propensity:
+            known.append(propensities(frame[roles.propensity]))
         if most is not None and found.n_rows > most:
             labels, known = [], []
         if features:
-            sampler.add(frame[[columns.label, *features]])
-    require_both(set(found.counts), columns.label)
+            sampler.add(frame[[roles.label, *features]])
+    require_both(set(found.counts), roles.label)
     if labels:
         found.labels, found.known = np.concatenate(labels), np.concatenate(known) if known else None
     if features:
-        found.sample, found.numbers = sampler.frame(), sampler.numbers()
-        found.sample_labels = meanings(found.sample.pop(columns.label), columns.label)
+        found.sample, found.numbers = sampler.sample()
+        found.sample_labels = meanings(found.sample.pop(roles.label), roles.label)
         found.vectorizer = fit_vectorizer(found.sample, seed=seed)
         for note in found.vectorizer.notes:
             warnings.warn(note, PueWarning, stacklevel=3)
@@ -82,34 +81,24 @@ class Sampler:
     """A uniform sample of the rows of a stream, in their order: those with the smallest random keys."""
 
     def __init__(self, most: int, seed: int) -> None:
-        self.most, self.rng, self.n, self.seen = most, np.random.default_rng(seed), 0, 0
-        self.parts: list[tuple[pd.DataFrame, NDArray[np.float64], NDArray[np.int64]]] = []
+        self.most, self.rng, self.seen = most, np.random.default_rng(seed), 0
+        self.parts: list[tuple[pd.DataFrame, NDArray[np.float64]]] = []
 
     def add(self, frame: pd.DataFrame) -> None:
-        keys = self.rng.random(len(frame))
-        self.parts.append((frame, keys, np.arange(self.seen, self.seen + len(frame))))
-        self.n, self.seen = self.n + len(frame), self.seen + len(frame)
-        if self.n > 2 * self.most:
+        numbers = range(self.seen, self.seen + len(frame))
+        self.parts.append((frame.set_axis(numbers), self.rng.random(len(frame))))
+        self.seen = numbers.stop
+        if sum(len(keys) for _, keys in self.parts) > 2 * self.most:
             self._shrink()
 
-    def frame(self) -> pd.DataFrame:
+    def sample(self) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+        """The rows, and where they stand in the stream."""
         self._shrink()
-        return pd.concat([frame for frame, *_ in self.parts], ignore_index=True)
-
-    def numbers(self) -> NDArray[np.int64]:
-        """Which rows of the stream are in the sample."""
-        self._shrink()
-        return np.concatenate([numbers for *_, numbers in self.parts])
+        frame = pd.concat([frame for frame, _ in self.parts])
+        return frame.reset_index(drop=True), frame.index.to_numpy(copy=True)
 
     def _shrink(self) -> None:
-        if self.n <= self.most:
-            return
-        keys = np.concatenate([keys for _, keys, _ in self.parts])
-        cut = np.partition(keys, self.most)[self.most]
-        self.parts = list(self._below(cut))
-        self.n = sum(len(keys) for _, keys, _ in self.parts)
-
-    def _below(self, cut: float) -> Iterator[tuple[pd.DataFrame, NDArray[np.float64], NDArray[np.int64]]]:
-        for frame, keys, numbers in self.parts:
-            kept = keys < cut
-            yield frame[kept], keys[kept], numbers[kept]
+        keys = np.concatenate([keys for _, keys in self.parts])
+        if len(keys) > self.most:
+            cut = np.partition(keys, self.most)[self.most]
+            self.parts = [(frame[keys < cut], keys[keys < cut]) for frame, keys in self.parts]

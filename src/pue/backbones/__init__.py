@@ -15,15 +15,14 @@ import torch
 from torch import Tensor, nn
 
 from pue.backbones.cnn13 import cnn13
+from pue.backbones.dense import linear, mlp, tabular
 from pue.backbones.fast_cnn import fast_cnn, small_cnn
 from pue.backbones.imagenet import cnn13_imagenet, resnet50_imagenet
 from pue.backbones.inputs import InputSpec
-from pue.backbones.linear import linear
-from pue.backbones.mlp import mlp
 from pue.backbones.resnet50 import resnet50
-from pue.backbones.tabular import tabular
-from pue.errors import InvalidInput, UnknownName
-from pue.randomness import seeded
+from pue.core.randomness import seeded
+from pue.errors import InvalidInput, lookup
+from pue.persistence import keep_functions
 
 Backbone = Callable[[InputSpec], nn.Module]
 
@@ -38,6 +37,7 @@ BACKBONES: dict[str, Backbone] = {
     "small_cnn": small_cnn,
     "tabular": tabular,
 }
+keep_functions("backbones.", lambda: BACKBONES, with_settings=True)
 
 __all__ = ["BACKBONES", "Backbone", "InputSpec", "build"]
 
@@ -61,7 +61,7 @@ def _make(backbone: str | nn.Module | Callable[..., Any], spec: InputSpec) -> nn
     if isinstance(backbone, nn.Module):
         return copy.deepcopy(backbone)
     if isinstance(backbone, str):
-        backbone = _import(backbone) if ":" in backbone else _lookup(backbone)
+        backbone = _import(backbone) if ":" in backbone else lookup("backbone", backbone, BACKBONES, "auto")
     if not callable(backbone):
         raise InvalidInput(
             f"backbone must be a name, an nn.Module or a callable that takes an InputSpec; got {backbone!r}."
@@ -70,12 +70,6 @@ def _make(backbone: str | nn.Module | Callable[..., Any], spec: InputSpec) -> nn
     if not isinstance(network, nn.Module):
         raise InvalidInput(f"the backbone gave a {type(network).__name__}, not a torch.nn.Module.")
     return network
-
-
-def _lookup(name: str) -> Backbone:
-    if name not in BACKBONES:
-        raise UnknownName("backbone", name, [*BACKBONES, "auto"])
-    return BACKBONES[name]
 
 
 def _import(path: str) -> Any:

@@ -6,18 +6,8 @@ from torch import nn
 
 from pue.backbones.inputs import InputSpec, kaiming
 
-# (channels, kernel, stride) of each convolution
-_LAYERS = [
-    (96, 3, 1),
-    (96, 3, 1),
-    (96, 3, 2),
-    (192, 3, 1),
-    (192, 3, 1),
-    (192, 3, 2),
-    (192, 3, 1),
-    (192, 1, 1),
-    (10, 1, 1),
-]
+_CONVOLUTIONS = [*[(96, 3, 1)] * 2, (96, 3, 2), *[(192, 3, 1)] * 2, (192, 3, 2), (192, 3, 1), (192, 1, 1), (10, 1, 1)]
+"""Channels, kernel and stride of each."""
 
 
 def cnn13(spec: InputSpec) -> nn.Module:
@@ -28,12 +18,9 @@ def cnn13(spec: InputSpec) -> nn.Module:
     """
     channels = spec.image_channels("cnn13")
     layers: list[nn.Module] = []
-    for outputs, kernel, stride in _LAYERS:
-        layers += [
-            nn.Conv2d(channels, outputs, kernel, stride, padding=kernel // 2),
-            nn.BatchNorm2d(outputs),
-            nn.ReLU(),
-        ]
+    for outputs, kernel, stride in _CONVOLUTIONS:
+        convolution = nn.Conv2d(channels, outputs, kernel, stride, padding=kernel // 2)
+        layers += [convolution, nn.BatchNorm2d(outputs), nn.ReLU()]
         channels = outputs
     height, width = (-(-side // 4) for side in spec.shape[1:])  # two strides of two
     features = channels * height * width

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+import sklearn
 import torch
+from scipy import sparse
+from sklearn.utils import gen_batches
 from torch import Tensor, nn
 
-from pue.errors import InvalidInput
+from pue.core.data import PUData, as_matrix, is_bytes, is_image
+from pue.errors import InvalidInput, UnknownName
+from pue.persistence import kept
 
 
+@kept
 @dataclass(frozen=True, eq=False)
 class InputSpec:
     """Shape of one row, its mean and spread on the training rows (tables), and the precision to compute in.
@@ -35,6 +42,26 @@ class InputSpec:
                 "Reshape them, or use 'mlp' or 'tabular'."
             )
         return self.shape[0]
+
+
+def input_spec(data: PUData, dtype: str, device: torch.device) -> InputSpec:
+    """What a backbone must know: shape, precision and, for tables of numbers, mean and spread of every column."""
+    dtypes = {"float32": torch.float32, "float64": torch.float64}
+    if dtype not in {*dtypes, "auto"}:
+        raise UnknownName("dtype", dtype, [*dtypes, "auto"])
+    if dtype == "auto":  # Apple's GPUs know no float64
+        dtype = "float64" if "float64" in str(data.x.dtype) and device.type != "mps" else "float32"
+    chosen = dtypes[dtype]
+    shape = tuple(data.x.shape[1:])
+    if is_image(data.x) or is_bytes(data.x):
+        return InputSpec(shape, dtype=chosen)
+    scaler = sklearn.preprocessing.StandardScaler(with_mean=not sparse.issparse(data.x))
+    for rows in gen_batches(data.n_rows, 8192):  # piece by piece: the whole table at once takes twice its own size
+        weight = None if data.sample_weight is None else data.sample_weight[rows].numpy()
+        with np.errstate(invalid="ignore"):  # the root of the same −1e-20, which scikit-learn replaces by one
+            scaler.partial_fit(as_matrix(data.x[rows]), sample_weight=weight)
+    mean, variance = (torch.from_numpy(np.asarray(v, dtype=np.float64)) for v in (scaler.mean_, scaler.var_))
+    return InputSpec(shape, mean, variance.clamp(min=0).sqrt(), chosen)  # a constant may come out as −1e-20
 
 
 class Standardize(nn.Module):

@@ -24,12 +24,9 @@ class _Bottleneck(nn.Module):
             nn.Conv2d(width, outputs, 1, bias=False),
             nn.BatchNorm2d(outputs),
         )
-        same = stride == 1 and inputs == outputs
-        self.shortcut: nn.Module = (
-            nn.Identity()
-            if same
-            else nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
-        )
+        self.shortcut: nn.Module = nn.Identity()
+        if stride != 1 or inputs != outputs:
+            self.shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
 
     def forward(self, x: Tensor) -> Tensor:
         return functional.relu(self.body(x) + self.shortcut(x))

@@ -34,7 +34,9 @@ def make(cls: type[T], table: Mapping[str, Any], kind: str) -> T:
     for name, field in known.items():
         if name not in table and field.default is MISSING and field.default_factory is MISSING:
             raise InvalidInput(f"{kind} needs the field {name!r}.")
-    return cls(**table)
+    instance = cls(**table)
+    conform(instance)
+    return instance
 
 
 def plain(value: Any) -> Any:
@@ -61,10 +63,10 @@ def _as(value: Any, hint: Any, where: str) -> Any:
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise InvalidInput(f"{where} must be a list of numbers; got {value!r}.")
         return tuple(_as(entry, get_args(hint)[0], where) for entry in value)
-    if is_dataclass(hint) and isinstance(hint, type):
-        if isinstance(value, Mapping):
-            return make(hint, value, where)
-        if not isinstance(value, hint):
+    if is_dataclass(hint) and isinstance(hint, type) and isinstance(value, Mapping):
+        return make(hint, value, where)
+    if get_origin(hint) is Mapping or is_dataclass(hint):
+        if not isinstance(value, get_origin(hint) or hint):
             raise InvalidInput(f"{where} must be a table of values; got {value!r}.")
         return value
     return _scalar(value, hint, where)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from pue.backbones import BACKBONES, InputSpec
-from pue.randomness import seeded
+from pue.core.randomness import seeded
 
 
 @dataclass

@@ -12,8 +12,6 @@ import os
 import signal
 import threading
 import time
-import traceback
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -23,18 +21,19 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Literal
 
+from pue.bench.record import Record
+from pue.bench.spec import Spec
+from pue.bench.store import Busy, Store
 from pue.engines import Cluster
 from pue.engines.tasks import Tasks
 from pue.errors import EngineError
-from pue.experiments.spec import Spec
-from pue.experiments.store import Busy, Record, Store
 
 PAUSE = 0.3
 """Seconds until a run that somebody else computes is asked for again."""
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """How a run ended."""
 
     spec: Spec
@@ -42,8 +41,6 @@ class Outcome:
     record: Record | None = None
     error: str = ""
     """One line."""
-    details: str = ""
-    """The traceback, where there is one."""
 
 
 @dataclass(frozen=True)
@@ -61,35 +58,30 @@ class Watch:
 
     started: Callable[[Spec], None] = field(default=lambda spec: None)
     postponed: Callable[[Spec], None] = field(default=lambda spec: None)
-    ended: Callable[[Outcome], None] = field(default=lambda outcome: None)
-    tick: Callable[[], None] = field(default=lambda: None)
+    ended: Callable[[RunOutcome], None] = field(default=lambda outcome: None)
 
 
 def execute(
-    specs: Sequence[Spec],
-    place: Place,
-    *,
-    jobs: int = 1,
-    watch: Watch | None = None,
-    cluster: Cluster | None = None,
-) -> list[Outcome]:
+    specs: Sequence[Spec], place: Place, *, jobs: int = 1, watch: Watch | None = None, cluster: Cluster | None = None
+) -> list[RunOutcome]:
     """Every run that has no record yet, in `jobs` processes (0: in this one) or on a cluster; how each ended, in the
     given order."""
     watch = watch or Watch()
     place.store.sweep(place.suite)
-    outcomes: list[Outcome] = []
+    outcomes: list[RunOutcome] = []
     todo = []
     for spec in specs:
         found = place.store.run(place.suite, spec).valid()
         if found is None:
             todo.append(spec)
         else:
-            outcomes.append(Outcome(spec, "found", found))
+            outcomes.append(RunOutcome(spec, "found", found))
             watch.ended(outcomes[-1])
+    queue = _Queue(todo, watch)
     if cluster is not None:
-        ended = _on_cluster(todo, place, cluster, watch)
+        ended = _on_cluster(queue, place, cluster)
     else:
-        ended = _in_this_process(todo, place, watch) if jobs == 0 else _in_processes(todo, place, jobs, watch)
+        ended = _in_this_process(queue, place) if jobs == 0 else _in_processes(queue, place, jobs)
     for outcome in ended:
         outcomes.append(outcome)
         watch.ended(outcome)
@@ -97,78 +89,69 @@ def execute(
     return sorted(outcomes, key=lambda outcome: order[outcome.spec.key])
 
 
-def attempt(spec: Spec, place: Place) -> Outcome | None:
+def attempt(spec: Spec, place: Place) -> RunOutcome | None:
     """One run, whatever happens to it; None where somebody else is at it."""
-    from pue.experiments.run import complete
+    from pue.bench.run import run
 
     try:
         entry = place.store.run(place.suite, spec)
-        record, computed = complete(entry, spec, place.data, place.store, wait=False)
+        record, computed = entry.complete(lambda: run(spec, place.data, place.store, wait=False), wait=False)
     except Busy:
         return None
     except Exception as error:
         line = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        return Outcome(spec, "failed", error=line, details=traceback.format_exc())
-    return Outcome(spec, "computed" if computed else "found", record)
+        return RunOutcome(spec, "failed", error=line)
+    return RunOutcome(spec, "computed" if computed else "found", record)
 
 
 class _Queue:
     """Runs in order; those that somebody else computes come again a little later."""
 
-    def __init__(self, specs: Sequence[Spec]) -> None:
-        self._waiting = deque((0.0, spec) for spec in specs)
+    def __init__(self, specs: Sequence[Spec], watch: Watch) -> None:
+        self._waiting, self._watch = [(0.0, spec) for spec in specs], watch
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def postpone(self, spec: Spec) -> None:
+        self._watch.postponed(spec)
         self._waiting.append((time.monotonic() + PAUSE, spec))
 
     def pop(self) -> Spec | None:
-        """The first run whose time has come."""
-        now = time.monotonic()
-        for place, (due, spec) in enumerate(self._waiting):
-            if due <= now:
-                del self._waiting[place]
-                return spec
-        return None
+        """The first run whose time has come: it starts."""
+        entry = next((entry for entry in self._waiting if entry[0] <= time.monotonic()), None)
+        if entry is None:
+            return None
+        self._waiting.remove(entry)
+        self._watch.started(entry[1])
+        return entry[1]
 
 
-def _in_this_process(specs: Sequence[Spec], place: Place, watch: Watch) -> Iterator[Outcome]:
-    queue = _Queue(specs)
+def _in_this_process(queue: _Queue, place: Place) -> Iterator[RunOutcome]:
     while len(queue):
-        spec = queue.pop()
-        if spec is None:
+        if (spec := queue.pop()) is None:
             time.sleep(PAUSE / 3)
-            continue
-        watch.started(spec)
-        outcome = attempt(spec, place)
-        if outcome is None:
-            watch.postponed(spec)
+        elif (outcome := attempt(spec, place)) is None:
             queue.postpone(spec)
         else:
             yield outcome
 
 
-def _on_cluster(specs: Sequence[Spec], place: Place, cluster: Cluster, watch: Watch) -> Iterator[Outcome]:
-    queue, tasks = _Queue(specs), Tasks[Spec](cluster, attempt)
-    there = _absolute(place)
+def _on_cluster(queue: _Queue, place: Place, cluster: Cluster) -> Iterator[RunOutcome]:
+    tasks, there = Tasks[Spec](cluster, attempt), _absolute(place)
     while len(queue) or len(tasks):
         while not tasks.full and (spec := queue.pop()) is not None:
-            watch.started(spec)
             tasks.start(spec, spec, there)
         if not len(tasks):
             time.sleep(PAUSE / 3)
         for spec, outcome in tasks.ended(PAUSE):
             if outcome is None:
-                watch.postponed(spec)
                 queue.postpone(spec)
             elif isinstance(outcome, EngineError):
-                yield Outcome(spec, "failed", error=str(outcome))
+                yield RunOutcome(spec, "failed", error=str(outcome))
             else:
                 keep(outcome, place)
                 yield outcome
-        watch.tick()
 
 
 def _absolute(place: Place) -> Place:
@@ -178,13 +161,11 @@ def _absolute(place: Place) -> Place:
     return replace(place, store=store, data=None if data is None else Path(data).absolute())
 
 
-def keep(outcome: Outcome, place: Place) -> None:
+def keep(outcome: RunOutcome, place: Place) -> None:
     """Write the record where it is not: a worker on another machine may have no part in this file system."""
-    entry = place.store.run(place.suite, outcome.spec)
-    if outcome.record is not None and entry.valid() is None:
-        with entry.claim(wait=True):
-            if entry.valid() is None:
-                entry.write(outcome.record)
+    record = outcome.record
+    if record is not None:
+        place.store.run(place.suite, outcome.spec).complete(lambda: record, wait=True)
 
 
 @dataclass
@@ -194,16 +175,14 @@ class _Worker:
     spec: Spec | None = None
 
 
-def _in_processes(specs: Sequence[Spec], place: Place, jobs: int, watch: Watch) -> Iterator[Outcome]:
-    queue = _Queue(specs)
-    with _workers() as (workers, hire):
+def _in_processes(queue: _Queue, place: Place, jobs: int) -> Iterator[RunOutcome]:
+    with _workers(place) as (workers, hire):
         while len(queue) or any(worker.spec for worker in workers):
             while len(workers) < min(jobs, len(queue) + sum(worker.spec is not None for worker in workers)):
-                hire(place)
+                hire()
             for worker in workers:
                 if worker.spec is None and (spec := queue.pop()) is not None:
                     worker.spec = spec
-                    watch.started(spec)
                     worker.connection.send(spec)
             ready = wait([worker.connection for worker in workers], timeout=PAUSE)
             for worker in [worker for worker in workers if worker.connection in ready]:
@@ -213,31 +192,27 @@ def _in_processes(specs: Sequence[Spec], place: Place, jobs: int, watch: Watch) 
                 except (EOFError, ConnectionError):
                     workers.remove(worker)
                     outcome = _died(worker, spec)
-                    if spec is None:
-                        continue
                 if outcome is not None:
                     yield outcome
                 elif spec is not None:
-                    watch.postponed(spec)
                     queue.postpone(spec)
-            watch.tick()
 
 
-def _died(worker: _Worker, spec: Spec | None) -> Outcome | None:
+def _died(worker: _Worker, spec: Spec | None) -> RunOutcome | None:
     worker.process.join()
     worker.connection.close()
     code = worker.process.exitcode or 0
     how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-    return None if spec is None else Outcome(spec, "failed", error=f"its process {how}; the run stays undone.")
+    return None if spec is None else RunOutcome(spec, "failed", error=f"its process {how}; the run stays undone.")
 
 
 @contextmanager
-def _workers() -> Iterator[tuple[list[_Worker], Callable[[Place], None]]]:
+def _workers(place: Place) -> Iterator[tuple[list[_Worker], Callable[[], None]]]:
     """A list of workers and how to hire one more; at the end, for whatever reason, all of them are gone."""
     context = _context()
     workers: list[_Worker] = []
 
-    def hire(place: Place) -> None:
+    def hire() -> None:
         ours, theirs = context.Pipe()
         process: Any = context.Process(target=_work, args=(theirs, place), daemon=True)  # type: ignore[attr-defined]
         process.start()
@@ -259,7 +234,7 @@ def _context() -> BaseContext:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["pue.experiments.run", "torch._dynamo"])  # the first optimizer imports the latter
+    context.set_forkserver_preload(["pue.bench.run", "torch._dynamo"])  # the first optimizer imports the latter
     return context
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pue import labeling
-from pue.data import PUData, Scenario
-from pue.datasets import DATASETS, LabeledSplit
+from pue.bench import labeling
+from pue.bench.datasets import DATASETS, LabeledSplit
+from pue.bench.spec import Labels
+from pue.core.data import PUData, Scenario
 from pue.errors import InvalidInput
-from pue.experiments.spec import Labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +44,9 @@ def load(dataset: str, folder: Path | None, image_size: int | None, rows: int | 
     split = DATASETS[dataset](**arguments)
     if rows is None:
         return split
-    train, test = (_spread(len(classes), rows) for classes in (split.train_classes, split.test_classes))
-    return replace(
-        split,
-        train_x=split.train_x[train],
-        train_classes=split.train_classes[train],
-        test_x=split.test_x[test],
-        test_classes=split.test_classes[test],
-    )
+    train, test = (_evenly(len(classes), rows) for classes in (split.train_classes, split.test_classes))
+    few = split.train_x[train], split.train_classes[train], split.test_x[test], split.test_classes[test]
+    return LabeledSplit(split.name, *few, split.positive)
 
 
 def hide(split: LabeledSplit, labels: Labels, seed: int) -> Hidden:
@@ -78,14 +74,8 @@ def hide(split: LabeledSplit, labels: Labels, seed: int) -> Hidden:
 def _negatives(split: LabeledSplit, labels: Labels, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
     """Copies of some negatives, by class: their row numbers and true propensities."""
     classes = sorted(set(split.train_classes.tolist()) - set(split.positive))
-    shares = labels.negative_mix or ()
-    if len(shares) != len(classes):
-        raise InvalidInput(
-            f"negative_mix must hold a number for each of the {len(classes)} negative classes of {split.name}; got "
-            f"{len(shares)}."
-        )
+    mix = _by_class("negative_mix", labels.negative_mix or (), classes, f"negative classes of {split.name}")
     number = torch.arange(len(split.train_classes))[:, None]
-    mix = dict(zip(classes, shares, strict=True))
     chosen, truth = labeling.class_mix(
         number, split.train_classes, mix=mix, n_labeled=labels.n_negative or 0, scenario=Scenario.CASE_CONTROL, rng=rng
     )
@@ -94,16 +84,18 @@ def _negatives(split: LabeledSplit, labels: Labels, rng: np.random.Generator) ->
 
 def _shares(split: LabeledSplit, labels: Labels) -> dict[int, float]:
     """Class → share of the labels."""
-    numbers = np.array(labels.mix)
-    if len(numbers) != len(split.positive):
-        raise InvalidInput(
-            f"mix must hold a number for each of the {len(split.positive)} positive classes of {split.name}; "
-            f"got {len(numbers)}."
-        )
+    mix = _by_class("mix", labels.mix or (), split.positive, f"positive classes of {split.name}")
+    numbers = np.array(list(mix.values()))
     if labels.kind == "severity":
         numbers = numbers * [int((split.train_classes == name).sum()) for name in split.positive]
     return dict(zip(split.positive, (numbers / numbers.sum()).tolist(), strict=True))
 
 
-def _spread(n: int, wanted: int) -> Tensor:
+def _by_class(what: str, numbers: Sequence[float], classes: Sequence[int], these: str) -> dict[int, float]:
+    if len(numbers) != len(classes):
+        raise InvalidInput(f"{what} must hold a number for each of the {len(classes)} {these}; got {len(numbers)}.")
+    return dict(zip(classes, numbers, strict=True))
+
+
+def _evenly(n: int, wanted: int) -> Tensor:
     return torch.linspace(0, n - 1, min(n, wanted), dtype=torch.float64).round().long()

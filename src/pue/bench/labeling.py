@@ -16,19 +16,14 @@ from scipy.optimize import brentq
 from scipy.special import expit
 from torch import Tensor
 
-from pue.data import PUData, Scenario, Truth, require_vector
+from pue.core.data import PUData, Scenario, Truth, require_vector
 from pue.errors import InvalidInput
 
 Counts = Literal["multinomial", "exact"]
 
 
 def scar(
-    x: Tensor,
-    y: Tensor,
-    *,
-    n_labeled: int,
-    scenario: Scenario = Scenario.SINGLE_SAMPLE,
-    rng: np.random.Generator,
+    x: Tensor, y: Tensor, *, n_labeled: int, scenario: Scenario = Scenario.SINGLE_SAMPLE, rng: np.random.Generator
 ) -> tuple[PUData, Truth]:
     """Selected completely at random: `n_labeled` positives, all with the same chance.
 
@@ -37,8 +32,7 @@ def scar(
     >>> data.n_labeled, truth.propensity
     (2, tensor([0.5000, 0.5000, 0.5000, 0.5000,    nan,    nan], dtype=torch.float64))
     """
-    positives = _positives(y)
-    _require_rows(x, len(y))
+    positives = _positives(x, y)
     _require_count(n_labeled, len(positives))
     propensity = _on_positives(y, np.full(len(positives), n_labeled / len(positives)))
     return _hide(x, y, rng.choice(positives, n_labeled, replace=False), propensity, scenario)
@@ -70,8 +64,8 @@ def class_mix(
     names, shares = list(mix), np.array(list(mix.values()), dtype=float)
     if (shares < 0).any() or not np.isclose(shares.sum(), 1):
         raise InvalidInput(f"mix must hold shares that sum to 1; got {dict(mix)}, sum {shares.sum():g}.")
-    members = {name: np.flatnonzero(classes.numpy() == name) for name in names}
-    sizes = np.array([len(members[name]) for name in names])
+    members = [np.flatnonzero(classes.numpy() == name) for name in names]
+    sizes = np.array([len(rows) for rows in members])
     _require_count(n_labeled, int(sizes.sum()))
     if counts == "exact":
         wanted = _largest_remainders(n_labeled, shares)
@@ -85,14 +79,12 @@ def class_mix(
                 f"the mix asks for {want} labels of class {name}, which has only {size} rows. Lower n_labeled "
                 f"(now {n_labeled}) or the share of that class."
             )
-    chosen = np.concatenate(
-        [rng.choice(members[name], want, replace=False) for name, want in zip(names, wanted, strict=True)]
-    )
+    chosen = np.concatenate([rng.choice(rows, want, replace=False) for rows, want in zip(members, wanted, strict=True)])
     y = torch.isin(classes, torch.tensor(names)).long()
     propensity = np.full(len(classes), np.nan)
     expected = wanted if counts == "exact" else n_labeled * shares
-    for name, number, size in zip(names, expected, sizes, strict=True):
-        propensity[members[name]] = min(1.0, number / max(size, 1))
+    for rows, number, size in zip(members, expected, sizes, strict=True):
+        propensity[rows] = min(1.0, number / max(size, 1))
     return _hide(x, y, chosen, torch.from_numpy(propensity), scenario, classes)
 
 
@@ -119,8 +111,7 @@ def feature_sar(
     """
     if not 0 < frequency < 1:
         raise InvalidInput(f"frequency must lie in (0, 1); got {frequency}. It is the share of positives to label.")
-    positives = _positives(y)
-    _require_rows(x, len(y))
+    positives = _positives(x, y)
     width = x.flatten(1).shape[1]
     if not features or not all(-width <= feature < width for feature in features):
         raise InvalidInput(f"features must be column numbers below {width}; got {list(features)}.")
@@ -145,12 +136,7 @@ def feature_sar(
 
 
 def _hide(
-    x: Tensor,
-    y: Tensor,
-    chosen: np.ndarray,
-    propensity: Tensor,
-    scenario: Scenario,
-    classes: Tensor | None = None,
+    x: Tensor, y: Tensor, chosen: np.ndarray, propensity: Tensor, scenario: Scenario, classes: Tensor | None = None
 ) -> tuple[PUData, Truth]:
     index = torch.from_numpy(np.sort(chosen))
     y = (y == 1).long()
@@ -164,11 +150,12 @@ def _hide(
     return PUData(x[rows], labels, scenario), hidden
 
 
-def _positives(y: Tensor) -> np.ndarray:
+def _positives(x: Tensor, y: Tensor) -> np.ndarray:
     require_vector("y", y)
     positives: np.ndarray = np.flatnonzero(y.numpy() == 1)
     if len(positives) == 0:
         raise InvalidInput("y holds no positive row (1). There is nothing to label.")
+    _require_rows(x, len(y))
     return positives
 
 

@@ -24,24 +24,30 @@ def make_estimator(name: str, options: Mapping[str, Any]) -> PropensityEstimator
     """
     base = PROPENSITIES[name]
     if isinstance(base, Network):
-        options = _with_training(base, options)
+        names = _training_options(base)
+        changes = {option: value for option, value in options.items() if option in names}
+        options = {option: value for option, value in options.items() if option not in names}
+        base = replace(base, training=base.training.with_options(changes)) if changes else base
     estimator: PropensityEstimator = _changed(name, base, options)
     return estimator
 
 
 def method_options(name: str) -> list[str]:
     """Which fields of a method's value can be changed by name."""
-    return option_names(METHODS[name]) if name in METHODS else []
+    return _option_names(METHODS[name])
 
 
 def estimator_options(name: str) -> list[str]:
     """The same for a propensity estimator."""
     base = PROPENSITIES[name]
-    training = [*option_names(base.training), "batch_size"] if isinstance(base, Network) else []
-    return [*option_names(base), *training]
+    return _option_names(base) + (_training_options(base) if isinstance(base, Network) else [])
 
 
-def option_names(value: Any) -> list[str]:
+def _training_options(network: Network) -> list[str]:
+    return [*_option_names(network.training), "batch_size"]
+
+
+def _option_names(value: Any) -> list[str]:
     """The fields that options can change: those that hold text, numbers or nothing."""
     if not is_dataclass(value):
         return []
@@ -49,18 +55,8 @@ def option_names(value: Any) -> list[str]:
     return [name for name in found if isinstance(getattr(value, name), str | int | float | None)]
 
 
-def _with_training(base: Network, options: Mapping[str, Any]) -> dict[str, Any]:
-    training = base.training
-    names = option_names(training)
-    changes: dict[str, Any] = {name: value for name, value in options.items() if name in names}
-    if "batch_size" in options:
-        changes["batching"] = replace(training.batching, size=options["batch_size"])
-    rest = {name: value for name, value in options.items() if name not in {*names, "batch_size"}}
-    return {**rest, "training": replace(training, **changes)} if changes else rest
-
-
 def _changed(name: str, value: Any, options: Mapping[str, Any]) -> Any:
-    known = [*option_names(value), *(["training"] if isinstance(value, Network) else [])]
+    known = _option_names(value)
     for option in options:
         if option not in known:
             raise UnknownName(f"option of {name}", option, known)

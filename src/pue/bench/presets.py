@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pue.bench.conform import Scalar
+from pue.bench.spec import SUPERVISED, Labels, Settings
 from pue.errors import UnknownName
-from pue.experiments.fields import Scalar
-from pue.experiments.spec import SUPERVISED, Labels, Settings
 
+Changes = Mapping[str, Mapping[str, Any]]
+"""Method → settings that differ."""
 LABELS = {
     "digits": Labels("mix", 130, (0.65, 0.15, 0.10, 0.07, 0.03)),
     "mnist": Labels("mix", 2500, (0.65, 0.15, 0.10, 0.07, 0.03)),
@@ -36,8 +38,7 @@ class Preset:
     """What "estimated" means."""
     network: Mapping[str, Scalar] = field(default_factory=dict)
     """Options of the paper's propensity network, but for α_e."""
-    changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Method → settings that differ."""
+    changes: Changes = field(default_factory=dict)
     options: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
     """Method → fields of its value."""
     n_labeled: int | None = None
@@ -69,18 +70,9 @@ def _paper(backbone: str, batch_size: int = 256, image_size: int | None = None) 
     )
 
 
-def _fast(
-    backbone: str,
-    epochs: int,
-    *,
-    methods: Mapping[str, Mapping[str, Any]] | None = None,
-    propensity: str = "auto",
-    network: str | None = None,
-    **changes: Any,
-) -> Preset:
+def _fast(backbone: str, epochs: int, *, methods: Changes | None = None, network: str = "", **changes: Any) -> Preset:
     return Preset(
         Settings(backbone=backbone, epochs=epochs, **changes),
-        propensity=propensity,
         network={"backbone": network or backbone, "epochs": min(epochs, 10), "patience": 3},
         changes=methods or {},
     )
@@ -98,7 +90,7 @@ _MNIST: dict[str, dict[str, Any]] = {
     "tmi": _RANKING,
     "anchor": _RANKING,
 }
-"""Found on 50,000 of the training images with other seeds, judged by the other 10,000; docs/tuning.md has the table
+"""Found on 50,000 of the training images with other seeds, judged by the other 10,000; docs/lab/tuning.md has the table
 and what was decided with test accuracies in sight: that ImbPU, PUSB and Self-PU take nnPU's settings."""
 
 
@@ -120,26 +112,14 @@ PRESETS: dict[tuple[str, str], Preset] = {
     ("digits", "fast"): _fast("tabular", 100, weight_decay=1e-4),
     ("mnist", "fast"): _fast("tabular", 10, weight_decay=1e-3, **_DRAWN, methods=_MNIST, network="mlp"),
     ("fashion_mnist", "fast"): _fast("tabular", 10, weight_decay=1e-3, **_DRAWN, methods=_MNIST, network="mlp"),
-    ("cifar10", "fast"): _fast(
-        "fast_cnn",
-        4,
-        methods={"upu": {"epochs": 1}},
+    ("cifar10", "fast"): replace(
+        _fast("fast_cnn", 4, methods={"upu": {"epochs": 1}}, lr=2e-3, weight_decay=5e-4, schedule="one_cycle"),
         propensity="patches",
-        lr=2e-3,
-        weight_decay=5e-4,
-        schedule="one_cycle",
     ),
     # Found on the first slices of the training set, judged by later ones, for the test set holds later ones still; see
-    # docs/tuning.md.
+    # docs/lab/tuning.md.
     ("alzheimer", "fast"): _fast(
-        "small_cnn",
-        15,
-        batch_size=128,
-        weight_decay=1e-3,
-        schedule="one_cycle",
-        image_size=64,
-        flip=True,
-        shift=4,
+        "small_cnn", 15, batch_size=128, weight_decay=1e-3, schedule="one_cycle", image_size=64, flip=True, shift=4
     ),
     ("digits", "smoke"): _smoke("tabular"),
     ("mnist", "smoke"): _smoke("tabular"),

@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pue.backbones import BACKBONES
-from pue.datasets import DATASETS
+from pue.bench.conform import Options, conform, make, plain
+from pue.bench.datasets import DATASETS
+from pue.bench.options import make_estimator, make_method
+from pue.core.losses import LOSSES
 from pue.errors import InvalidInput, UnknownName
-from pue.experiments import toml
-from pue.experiments.fields import Options, conform, make, plain
-from pue.experiments.values import make_estimator, make_method
-from pue.losses import LOSSES
 from pue.methods import METHODS
 from pue.propensity import PROPENSITIES
 from pue.training import Augmentation, Batching, Training
@@ -49,8 +48,7 @@ class Labels:
 
     def __post_init__(self) -> None:
         conform(self)
-        if self.kind not in ("mix", "scar", "severity"):
-            raise UnknownName("kind of labels", self.kind, ["mix", "scar", "severity"])
+        _require("kind of labels", self.kind, ["mix", "scar", "severity"])
         if self.n_labeled < 1:
             raise InvalidInput(f"n_labeled must be at least 1; got {self.n_labeled}.")
         if (self.kind == "scar") != (self.mix is None):
@@ -71,14 +69,14 @@ class Settings:
 
     backbone: str = "auto"
     epochs: int = 10
-    batch_size: int = 256
-    batching: str = "stratified"
+    batch_size: int = Batching.size
+    batching: str = Batching.mode
     labeled_per_batch: int | None = None
     labeled_rows: str | None = None
-    optimizer: str = "adam"
-    lr: float = 1e-3
+    optimizer: str = Training.optimizer
+    lr: float = Training.lr
     weight_decay: float = 5e-3
-    schedule: str = "cosine"
+    schedule: str = Training.schedule
     loss: str | None = None
     """None: the method's own."""
     ema: float | None = None
@@ -98,44 +96,24 @@ class Settings:
 
     def __post_init__(self) -> None:
         conform(self)
-        if self.backbone not in BACKBONES and self.backbone != "auto":
-            raise UnknownName("backbone", self.backbone, [*BACKBONES, "auto"])
-        if self.loss is not None and self.loss not in LOSSES:
-            raise UnknownName("loss", self.loss, LOSSES)
+        _require("backbone", self.backbone, [*BACKBONES, "auto"])
+        if self.loss is not None:
+            _require("loss", self.loss, LOSSES)
         for name in ("rows", "image_size"):
             value = getattr(self, name)
             if value is not None and value < 2:
                 raise InvalidInput(f"{name} must be at least 2; got {value}.")
-        _ = self.training  # which checks the rest
-
-    @property
-    def augmentation(self) -> Augmentation | None:
-        chosen = {name: getattr(self, name) for name in ("shift", "flip", "rotate", "mixup")}
-        chosen = {name: value for name, value in chosen.items() if value is not None}
-        return Augmentation(**chosen) if chosen else None
+        Training().with_options(self.classifier)  # which checks the rest
 
     @property
     def classifier(self) -> dict[str, Any]:
         """What `PUClassifier` is told, but for the backbone."""
-        skipped = {"backbone", "shift", "flip", "rotate", "mixup", "image_size", "rows"}
-        chosen = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in skipped}
-        chosen["augmentation"] = self.augmentation
-        return {name: value for name, value in chosen.items() if value is not None}
-
-    @property
-    def training(self) -> Training:
-        """The same for the training loop, without a classifier around it."""
-        chosen = self.classifier
-        for name in ("loss", "propensity_floor"):
+        chosen = {field.name: getattr(self, field.name) for field in fields(self)}
+        chosen = {name: value for name, value in chosen.items() if value is not None}
+        augmented = {name: chosen.pop(name) for name in ("shift", "flip", "rotate", "mixup") if name in chosen}
+        for name in ("backbone", "image_size", "rows"):
             chosen.pop(name, None)
-        names = {
-            "batch_size": "size",
-            "batching": "mode",
-            "labeled_per_batch": "labeled",
-            "labeled_rows": "labeled_rows",
-        }
-        batching = {ours: chosen.pop(theirs) for theirs, ours in names.items() if theirs in chosen}
-        return Training(batching=Batching(**batching), **chosen)
+        return {**chosen, "augmentation": Augmentation(**augmented)} if augmented else chosen
 
 
 @dataclass(frozen=True)
@@ -143,7 +121,7 @@ class Spec:
     """One run. Two specs with the same key are the same run.
 
     >>> spec = Spec("digits", "nnpu", Labels("scar", 50), Settings(epochs=1))
-    >>> spec == Spec.from_toml(spec.to_toml()), spec.name
+    >>> spec == Spec.from_dict(spec.to_dict()), spec.name
     (True, 'digits-nnpu-none-s0-...')
     """
 
@@ -165,18 +143,13 @@ class Spec:
 
     def __post_init__(self) -> None:
         conform(self)
-        if self.dataset not in DATASETS:
-            raise UnknownName("data set", self.dataset, DATASETS)
-        if self.method not in METHODS:
-            raise UnknownName("method", self.method, METHODS)
-        if self.propensity not in ("none", "true", *PROPENSITIES):
-            raise UnknownName("propensity", self.propensity, ["none", "true", *PROPENSITIES])
+        _require("data set", self.dataset, DATASETS)
+        _require("method", self.method, METHODS)
+        _require("propensity", self.propensity, ["none", "true", *PROPENSITIES])
         if self.seed < 0:
             raise InvalidInput(f"seed must not be negative; got {self.seed}.")
-        if isinstance(self.prior, str) and self.prior != "data":
+        if self.prior != "data" and not (isinstance(self.prior, float) and 0 < self.prior < 1):
             raise InvalidInput(f'prior must be "data" or a number in (0, 1); got {self.prior!r}.')
-        if isinstance(self.prior, float) and not 0 < self.prior < 1:
-            raise InvalidInput(f'prior must be "data" or a number in (0, 1); got {self.prior}.')
         if self.method == SUPERVISED and (self.propensity != "none" or self.method_options):
             raise InvalidInput("the supervised ceiling has neither propensities nor options.")
         if self.propensity_options and self.propensity in ("none", "true"):
@@ -203,9 +176,6 @@ class Spec:
         found: dict[str, Any] = plain(self)
         return {"schema": SCHEMA, **found}
 
-    def to_toml(self) -> str:
-        return toml.dumps(self.to_dict())
-
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> Spec:
         values = dict(table)
@@ -231,6 +201,11 @@ def read_spec(path: Path) -> Spec:
         raise InvalidInput(f"cannot read {path}: {error}") from error
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from error
+
+
+def _require(kind: str, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        raise UnknownName(kind, name, known)
 
 
 def digest(table: Mapping[str, Any]) -> str:

@@ -6,15 +6,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from pue.bench.conform import Scalar
+from pue.bench.options import estimator_options, method_options
+from pue.bench.presets import LABELS, PRESETS, SEVERITY, Preset, find_preset
+from pue.bench.spec import SUPERVISED, Labels, Settings, Spec
 from pue.errors import InvalidInput, UnknownName
-from pue.experiments.fields import Scalar
-from pue.experiments.presets import LABELS, PRESETS, SEVERITY, Preset, find_preset
-from pue.experiments.spec import SUPERVISED, Labels, Settings, Spec
-from pue.experiments.values import estimator_options, method_options
 
 
 @dataclass(frozen=True)
-class Row:
+class SuiteRow:
     """A method and where its propensities come from: "none", "estimated" (the preset's way), "true", or by name."""
 
     method: str
@@ -29,69 +29,64 @@ class Row:
 
 @dataclass(frozen=True)
 class Suite:
-    """A table: what it shows, for which data sets (the first is the default), and its rows."""
+    """A table: its title, the data sets it can be made of (the first is the default), and its rows in their order."""
 
     title: str
     datasets: tuple[str, ...]
-    rows: Callable[[str], list[Row]]
+    rows: Callable[[str], list[SuiteRow]]
 
 
 BASES = ("upu", "nnpu", "pubn", "distpu")
-SIMPLE = ("naive", "quantile", "tmi", "supervised")
-OTHERS = ("pusb", "vpu", "imbpu", "sarem")
+OTHERS = ("imbpu", "pusb", "sarem", "vpu", "naive", "quantile", "supervised", "tmi")
 ALPHAS = (0, 1, 2, 5, 10, 15, 20)
 MIXES = {
-    4: ((0.72, 0.15, 0.10, 0.03), (0.25, 0.25, 0.25, 0.25), (0.10, 0.10, 0.30, 0.50), (0.08, 0.86, 0.02, 0.04)),
+    4: ((0.25, 0.25, 0.25, 0.25), (0.10, 0.10, 0.30, 0.50), (0.72, 0.15, 0.10, 0.03), (0.08, 0.86, 0.02, 0.04)),
     5: (
-        (0.65, 0.15, 0.10, 0.07, 0.03),
         (0.20, 0.20, 0.20, 0.20, 0.20),
         (0.08, 0.08, 0.14, 0.30, 0.40),
+        (0.65, 0.15, 0.10, 0.07, 0.03),
         (0.08, 0.84, 0.02, 0.04, 0.02),
     ),
 }
 """The paper's four mixes of CIFAR-10's vehicles, and mixes like them for five even digits."""
 
 
-def table(propensities: Iterable[str], labels: Labels | None = None) -> list[Row]:
+def table(propensities: Iterable[str], labels: Labels | None = None) -> list[SuiteRow]:
     """The four base methods, once for each source of propensities."""
-    return [Row(method, propensity, labels=labels) for propensity in propensities for method in BASES]
+    return [SuiteRow(method, propensity, labels=labels) for propensity in propensities for method in BASES]
 
 
-def main_table(dataset: str) -> list[Row]:
-    return table(("none", "estimated", "true")) + [Row(method) for method in (*SIMPLE, *OTHERS)]
+def main_table(dataset: str) -> list[SuiteRow]:
+    return table(("none", "estimated", "true")) + [SuiteRow(method) for method in OTHERS]
 
 
-def mix_ablation(dataset: str) -> list[Row]:
+def mix_ablation(dataset: str) -> list[SuiteRow]:
     usual = LABELS[dataset]
     return [
-        Row("distpu", propensity, options, labels=replace(usual, mix=mix))
+        SuiteRow("distpu", propensity, options, labels=replace(usual, mix=mix))
         for mix in MIXES[len(usual.mix or ())]
-        for propensity, options in (("none", {}), ("auto", {}), ("network", {"alpha": 15}), ("network", {"alpha": 0}))
+        for propensity, options in (("none", {}), ("auto", {}), ("network", {"alpha": 0}), ("network", {"alpha": 15}))
     ]
 
 
-def alpha_ablation(dataset: str) -> list[Row]:
-    return [Row("distpu", "network", {"alpha": alpha}) for alpha in ALPHAS]
-
-
-def supplement(dataset: str) -> list[Row]:
+def supplement(dataset: str) -> list[SuiteRow]:
     return [
-        Row("nnipw", "network", {"alpha": 15}),
-        Row("nnpu", "logistic"),
-        Row("nnpu", "estimated"),
-        Row("selfpu"),
-        Row("anchor"),
-        Row("nnpu", "anchor"),
+        SuiteRow("nnpu", "logistic"),
+        SuiteRow("nnpu", "estimated"),
+        SuiteRow("nnipw", "network", {"alpha": 15}),
+        SuiteRow("selfpu"),
+        SuiteRow("anchor"),
+        SuiteRow("nnpu", "anchor"),
     ]
 
 
-def with_negatives(dataset: str) -> list[Row]:
+def with_negatives(dataset: str) -> list[SuiteRow]:
     """The mixes, shares and thresholds of PUbN's authors, with as many labeled negatives as positives."""
     mix, rho, tau = NEGATIVES[dataset]
     usual = LABELS[dataset]
     labels = replace(usual, n_negative=usual.n_labeled, negative_mix=mix)
     kinds = ("none", "estimated", "true")
-    return [Row("pubn", kind, labels=labels, settings={"rho": rho, "tau": tau}) for kind in kinds]
+    return [SuiteRow("pubn", kind, labels=labels, settings={"rho": rho, "tau": tau}) for kind in kinds]
 
 
 NEGATIVES = {
@@ -100,20 +95,21 @@ NEGATIVES = {
     "cifar10": ((0.1, 0.02, 0.2, 0.08, 0.2, 0.4), 0.25, 0.5),
 }
 """Shares of the labeled negatives by class, ρ and τ (Hsieh et al. 2019)."""
-DIGITS = ("mnist", "digits", "cifar10")
+DIGITS, ABLATED = ("mnist", "digits", "cifar10"), ("cifar10", "mnist", "digits")
 SUITES: dict[str, Suite] = {
-    "alpha-ablation": Suite("strength of the propensity network's regulariser", ("cifar10", "mnist", "digits"),
-                            alpha_ablation),
-    "alzheimer": Suite("Alzheimer, labels at random", ("alzheimer",), lambda _: table(("none", "estimated"))),
+    "mnist": Suite("MNIST", ("mnist",), main_table),
+    "supplement": Suite("MNIST, the supplement's rows", DIGITS, supplement),
+    "cifar10": Suite("CIFAR-10", ("cifar10",), lambda _: table(("none", "estimated", "true"))),
+    "mix-ablation": Suite("Label mixes", ABLATED, mix_ablation),
+    "alpha-ablation": Suite("Strength of the propensity network's regularizer", ABLATED,
+                            lambda _: [SuiteRow("distpu", "network", {"alpha": alpha}) for alpha in ALPHAS]),
+    "alzheimer": Suite("Alzheimer", ("alzheimer",), lambda _: table(("none", "estimated"))),
     "alzheimer-severity": Suite("Alzheimer, severe cases labeled more often", ("alzheimer",),
                                 lambda _: table(("none", "estimated", "true"), SEVERITY)),
-    "cifar10": Suite("CIFAR-10, the paper's mix", ("cifar10",), lambda _: table(("none", "estimated", "true"))),
-    "digits": Suite("digits, small and offline", ("digits",), main_table),
-    "mix-ablation": Suite("four mixes of labels", ("cifar10", "mnist", "digits"), mix_ablation),
-    "mnist": Suite("MNIST, the paper's mix, and simple baselines", ("mnist",), main_table),
     "negatives": Suite("PUbN with biased labeled negatives", DIGITS, with_negatives),
-    "supplement": Suite("the supplement's baselines", DIGITS, supplement),
+    "digits": Suite("Digits", ("digits",), main_table),
 }  # fmt: skip
+"""In the order in which a reader meets them; the rows of each too."""
 
 DISPLAY = {
     "anchor": "anchor",
@@ -140,7 +136,7 @@ DISPLAY = {
 def row_name(spec: Spec) -> str:
     """The name of a run's row: uPU, uPUe (estimated the preset's way), uPUe' (true propensities), …
 
-    >>> from pue.experiments.spec import Settings
+    >>> from pue.bench.spec import Settings
     >>> row_name(Spec("mnist", "upu", LABELS["mnist"], Settings(), propensity="auto", preset="fast"))
     'uPUe'
     """
@@ -173,10 +169,9 @@ def _source(spec: Spec) -> str:
     return spec.propensity if alpha is None else f"α={alpha:g}"
 
 
-def find_suite(name: str) -> Suite:
-    if name not in SUITES:
-        raise UnknownName("suite", name, SUITES)
-    return SUITES[name]
+def title_of(name: str) -> str:
+    """The title of a suite or of the data set of that name; the name itself where there is none."""
+    return SUITES[name].title if name in SUITES else name
 
 
 def resolve(
@@ -192,7 +187,9 @@ def resolve(
 
     `methods` keeps some rows, by method ("nnpu") or by name ("nnPUe"); `changes` are those of `changed`.
     """
-    chosen = find_suite(suite)
+    if suite not in SUITES:
+        raise UnknownName("suite", suite, SUITES)
+    chosen = SUITES[suite]
     dataset = dataset or chosen.datasets[0]
     if dataset not in chosen.datasets:
         raise InvalidInput(f"the suite {suite} runs on {', '.join(chosen.datasets)}; got {dataset!r}.")
@@ -260,7 +257,7 @@ def _named(specs: list[Spec], wanted: str) -> list[Spec]:
     raise UnknownName("method of this suite", wanted, {*names.values(), *(spec.method for spec in specs)})
 
 
-def _spec(row: Row, dataset: str, preset_name: str) -> Spec:
+def _spec(row: SuiteRow, dataset: str, preset_name: str) -> Spec:
     preset = find_preset(dataset, preset_name)
     labels = row.labels or LABELS[dataset]
     if preset.n_labeled is not None:

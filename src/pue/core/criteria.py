@@ -12,12 +12,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from pue.data import require_vector
-from pue.decisions import decide
-from pue.errors import InvalidInput
-from pue.losses import logistic
-from pue.risks import upu
-from pue.weights import RowWeights
+from pue.core.data import require_scores
+from pue.core.decisions import decide
+from pue.core.losses import logistic
+from pue.core.risks import upu
+from pue.core.weights import RowWeights
 
 Criterion = Callable[[Tensor, RowWeights], float]
 
@@ -33,7 +32,7 @@ def pa(scores: Tensor, weights: RowWeights) -> float:
     It is one minus the PU risk of the 0-1 loss (but a score of exactly zero is called positive here, as `decide` does),
     and estimates the accuracy without bias; on a small sample it can leave [0, 1].
 
-    >>> from pue.weights import uniform
+    >>> from pue.core.weights import uniform
     >>> weights = uniform(torch.tensor([1, 1, 0, 0, 0]), prior=0.4)  # all positives have a label
     >>> pa(torch.tensor([2.0, -1.0, -2.0, -0.5, 0.5]), weights)
     0.6
@@ -62,7 +61,7 @@ def auc(scores: Tensor, weights: RowWeights) -> float:
     A row of p(x) is a positive with probability π, and a positive beats another one half of the time:
     PAUC = π/2 + (1 − π) AUC. So it selects what `pauc` selects, on a scale that is known; it can leave [0, 1].
 
-    >>> from pue.weights import uniform
+    >>> from pue.core.weights import uniform
     >>> weights = uniform(torch.tensor([1, 1, 0, 0]), prior=0.5)  # all positives have a label
     >>> auc(torch.tensor([2.0, 0.5, 1.0, 0.0]), weights)
     0.75
@@ -80,8 +79,5 @@ CRITERIA: dict[str, Criterion] = {"auc": auc, "likelihood": likelihood, "pa": pa
 
 
 def _checked(scores: Tensor, weights: RowWeights) -> Tensor:
-    require_vector("scores", scores, len(weights.positive))
-    # Comparisons with NaN are false, so that without this check a diverged model would get a number.
-    if not bool(torch.isfinite(scores).all()):
-        raise InvalidInput("scores hold NaN or infinity. Check the model and its inputs.")
+    require_scores(scores, len(weights.positive))
     return scores.double()

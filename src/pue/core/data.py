@@ -81,9 +81,8 @@ class PUData:
     @property
     def mass(self) -> Tensor:
         """How many rows each row stands for: its sample weight, or one."""
-        return (
-            torch.ones(self.n_rows, dtype=torch.float64) if self.sample_weight is None else self.sample_weight.double()
-        )
+        given = self.sample_weight
+        return torch.ones(self.n_rows, dtype=torch.float64) if given is None else given.double()
 
     def take(self, rows: Tensor) -> PUData:
         """The data of some rows, by index or mask."""
@@ -135,6 +134,16 @@ def gather(x: Features, index: Tensor) -> Tensor:
     """Some rows, by index, as a dense tensor of their own type."""
     # index_select copies whole rows; x[index] moves element by element, ten times slower on bytes.
     return x.index_select(0, index) if isinstance(x, Tensor) else torch.from_numpy(select(x, index).toarray())
+
+
+def is_image(x: Features) -> bool:
+    """Whether a row is more than a row of numbers: channels, height and width."""
+    return len(x.shape) > 2
+
+
+def is_bytes(x: Features) -> bool:
+    """Whether the values are bytes, 0…255, which share one scale; pixels mostly are, as images or as rows."""
+    return isinstance(x, Tensor) and x.dtype == torch.uint8
 
 
 def as_matrix(x: Features) -> Any:
@@ -200,6 +209,13 @@ def require_vector(name: str, values: Tensor, length: int | None = None) -> None
         raise InvalidInput(f"{name} must have one entry for each of the {length} rows; got {len(values)}.")
 
 
+def require_scores(scores: Tensor, length: int) -> None:
+    """Finite scores, one for each row: comparisons with NaN are false, and a diverged model would get a number."""
+    require_vector("scores", scores, length)
+    if not bool(torch.isfinite(scores).all()):
+        raise InvalidInput("scores hold NaN or infinity. Check the model and its inputs.")
+
+
 def require_prior(prior: float, labels: Tensor, scenario: Scenario, sample_weight: Tensor | None = None) -> None:
     """π lies in (0, 1) and, in a single sample, is at least the share of rows already known to be positive."""
     if not 0 < prior < 1:
@@ -211,6 +227,16 @@ def require_prior(prior: float, labels: Tensor, scenario: Scenario, sample_weigh
                 f"prior={prior:g} is below the share of labeled rows, {share:g}, which are all positive. Pass a "
                 'larger prior, or scenario="case_control" if the labeled rows were collected separately.'
             )
+
+
+def possible_prior(prior: float, labels: Tensor, scenario: Scenario, sample_weight: Tensor | None = None) -> float:
+    """π, or the share of labeled rows where it is larger: a part of a single sample may by chance hold more labels than
+    π allows. They then count as all its positives.
+
+    >>> possible_prior(0.2, torch.tensor([1, 0, 1, 0]), Scenario.SINGLE_SAMPLE)
+    0.5
+    """
+    return prior if scenario is Scenario.CASE_CONTROL else max(prior, labeled_share(labels, sample_weight))
 
 
 def labeled_share(labels: Tensor, sample_weight: Tensor | None = None) -> float:

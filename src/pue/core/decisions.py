@@ -8,9 +8,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, digamma
 
-from pue.data import require_vector
+from pue.core.data import require_vector
+from pue.core.weights import RowWeights
 from pue.errors import InvalidInput
-from pue.weights import RowWeights
 
 ZERO = 0.0
 """The threshold that the risks train for: P(positive) ≥ ½."""
@@ -56,7 +56,7 @@ def best_f1(scores: Tensor, weights: RowWeights) -> float:
 
     b = w⁺ + w⁻ is the background: the first sum estimates P(positive and called so), the last P(called positive).
 
-    >>> from pue.weights import uniform
+    >>> from pue.core.weights import uniform
     >>> labels = torch.tensor([1, 1, 0, 0, 0, 0])
     >>> best_f1(torch.tensor([3.0, 2.0, 2.5, 0.0, -1.0, -2.0]), uniform(labels, prior=0.5))
     2.0
@@ -71,7 +71,7 @@ def target_precision(scores: Tensor, weights: RowWeights, precision: float) -> f
 
     Below a tenth of Σ w⁺ the estimate rests on too few rows: such thresholds are not considered.
 
-    >>> from pue.weights import uniform
+    >>> from pue.core.weights import uniform
     >>> labels = torch.tensor([1, 1, 0, 0, 0, 0])
     >>> target_precision(torch.tensor([3.0, 2.0, 2.5, 0.0, -1.0, -2.0]), uniform(labels, prior=0.5), 0.9)
     2.0

@@ -6,6 +6,8 @@ held-out row has truly not been seen, and shuffling the table or replacing repea
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,12 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 from torch import Tensor
 
-from pue.data import Features
+from pue.core.data import Features
 from pue.errors import InvalidInput
 
 _GOLDEN = 0x9E3779B97F4A7C15
+Run = Callable[[Callable[[int], Tensor], Sequence[int]], Sequence[Tensor]]
+"""The work on every item, in their order."""
 
 
 def content_folds(x: Features, labels: Tensor, k: int, *, seed: int = 0) -> NDArray[np.int64]:
@@ -55,6 +59,25 @@ def content_holdout(x: Features, labels: Tensor, share: float, *, seed: int = 0)
         members = np.flatnonzero(stratum == value)
         held_out[members[: min(len(members) - 1, max(1, round(share * len(members))))]] = True
     return held_out[inverse]
+
+
+def held_out_values(
+    fold: Tensor, values: Callable[[int], Tensor], folds: int, *, run: Run = lambda work, items: list(map(work, items))
+) -> Tensor:
+    """`values(k)` are those of the rows of fold k, in order, from a model that has not seen them; here, of all rows.
+
+    Folds from `folds` on are left out: their rows get NaN. `run` does the work on each fold, one after the other unless
+    it knows better.
+
+    >>> import torch
+    >>> held_out_values(torch.tensor([0, 1, 0, 2]), lambda k: torch.full((2 - k,), 10.0 * k), 2)
+    tensor([ 0., 10.,  0., nan])
+    """
+    parts = run(values, range(folds))
+    found = parts[0].new_full((len(fold), *parts[0].shape[1:]), math.nan)
+    for k, part in enumerate(parts):
+        found[fold == k] = part
+    return found
 
 
 def most_folds(x: Features, labels: Tensor) -> int:

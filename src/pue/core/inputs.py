@@ -9,23 +9,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils import column_or_1d, gen_batches
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
-from pue.backbones import InputSpec
-from pue.data import (
-    Features,
-    PUData,
-    Scenario,
-    as_matrix,
-    non_finite_columns,
-    require_propensity,
-    require_vector,
-    select,
-)
-from pue.errors import InvalidInput, UnknownName
+from pue.core.data import Features, PUData, Scenario, non_finite_columns, require_propensity, require_vector, select
+from pue.errors import InvalidInput
 
 
 def to_numpy(values: Any) -> Any:
@@ -51,6 +40,28 @@ def as_features(X: Any, names: Sequence[str] | None = None) -> Features:
             "sklearn.impute.SimpleImputer in a Pipeline."
         )
     return x
+
+
+def as_problem(
+    X: Any, s: Any = None, scenario: str | Scenario = "single_sample", *, names: Sequence[str] | None = None
+) -> PUData:
+    """Features and PU labels, or a `PUData` alone, as a `PUData`; errors call columns by `names`.
+
+    >>> as_problem([[0.5], [1.5]], [1, 0]).n_labeled
+    1
+    """
+    if isinstance(X, PUData):
+        if s is not None:
+            raise InvalidInput("a PUData has its own labels: pass it alone, or features and labels.")
+        return X
+    checked = check_array(to_numpy(X), accept_sparse="csr", allow_nd=True, ensure_all_finite=False, dtype="numeric")
+    x = as_features(checked, names or column_names(X))
+    return PUData(x, torch.from_numpy(np.array(as_label_array(s, x.shape[0]))), Scenario.parse(scenario))
+
+
+def column_names(X: Any) -> list[str] | None:
+    """What a frame calls its columns; None for what is no frame."""
+    return [str(column) for column in X.columns] if hasattr(X, "columns") else None
 
 
 def as_label_array(y: Any, n_rows: int) -> NDArray[Any]:
@@ -107,38 +118,6 @@ def as_pu_data(
             propensity = None if propensity is None else propensity[kept]
     data = PUData(x, torch.from_numpy(np.array(labels)), Scenario.parse(scenario), weight)
     return data, propensity
-
-
-def input_spec(data: PUData, dtype: str, device: torch.device) -> InputSpec:
-    """What a backbone must know: shape, precision and, for tables of numbers, mean and spread of every column."""
-    dtypes = {"float32": torch.float32, "float64": torch.float64}
-    if dtype not in {*dtypes, "auto"}:
-        raise UnknownName("dtype", dtype, [*dtypes, "auto"])
-    if dtype == "auto":  # Apple's GPUs know no float64
-        dtype = "float64" if "float64" in str(data.x.dtype) and device.type != "mps" else "float32"
-    chosen = dtypes[dtype]
-    shape = tuple(data.x.shape[1:])
-    if len(shape) > 1 or data.x.dtype == torch.uint8:
-        return InputSpec(shape, dtype=chosen)
-    scaler = StandardScaler(with_mean=not sparse.issparse(data.x))
-    for rows in gen_batches(data.n_rows, 8192):  # piece by piece: the whole table at once takes twice its own size
-        weight = None if data.sample_weight is None else data.sample_weight[rows].numpy()
-        with np.errstate(invalid="ignore"):  # the root of the same −1e-20, which scikit-learn replaces by one
-            scaler.partial_fit(as_matrix(data.x[rows]), sample_weight=weight)
-    mean, variance = (torch.from_numpy(np.asarray(v, dtype=np.float64)) for v in (scaler.mean_, scaler.var_))
-    return InputSpec(shape, mean, variance.clamp(min=0).sqrt(), chosen)  # a constant may come out as −1e-20
-
-
-def as_device(name: str) -> torch.device:
-    """The device of that name, or an error when this machine has none."""
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise UnknownName("device", name, ["cpu", "cuda", "mps"]) from None
-    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if not available.get(device.type, False):
-        raise InvalidInput(f'device "{name}" is not available on this machine. Use device="cpu".')
-    return device
 
 
 def _float_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:

@@ -1,12 +1,17 @@
-"""How much memory there is, and how it is written."""
+"""The machine: how much memory there is, how amounts of it are written, how many threads compute, and where."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from pue.errors import InvalidInput
+import torch
+from threadpoolctl import threadpool_limits
+
+from pue.errors import InvalidInput, UnknownName
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")
@@ -44,3 +49,30 @@ def available_memory() -> int:
         return min(free, int(_CONTROL_GROUP.read_text()))
     except (OSError, ValueError):
         return free
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread for everything numerical: runs are parallel, not what they compute, and sums have one order.
+
+    For small networks one thread also beats several, which wait for each other longer than they work.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def as_device(name: str) -> torch.device:
+    """The device of that name, or an error when this machine has none."""
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise UnknownName("device", name, ["cpu", "cuda", "mps"]) from None
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not available.get(device.type, False):
+        raise InvalidInput(f'device "{name}" is not available on this machine. Use device="cpu".')
+    return device

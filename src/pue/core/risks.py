@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pue.corrections import Correction, non_negative, unbiased
-from pue.data import require_vector
+from pue.core.corrections import Correction, non_negative, unbiased
+from pue.core.data import require_vector
+from pue.core.losses import Loss, logistic, sigmoid
+from pue.core.weights import RowWeights
 from pue.errors import InvalidInput
-from pue.losses import Loss, logistic, sigmoid
-from pue.weights import RowWeights
 
 Reduce = Callable[[Tensor], Tensor]
 
@@ -33,7 +33,7 @@ def no_reduction(sums: Tensor) -> Tensor:
 class Risk:
     """Weighted sums, and their combination into one scalar that carries value and gradient.
 
-    >>> from pue.weights import uniform
+    >>> from pue.core.weights import uniform
     >>> labels = torch.tensor([1, 1, 0, 0, 0, 0])
     >>> scores = torch.tensor([2.0, -1.0, 1.0, -2.0, 0.5, -0.5], dtype=torch.float64)
     >>> round(float(upu()(scores, uniform(labels, prior=0.4, scenario="case_control"))), 6)

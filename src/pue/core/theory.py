@@ -10,7 +10,7 @@ import math
 
 from torch import Tensor
 
-from pue.data import require_vector
+from pue.core.data import require_vector
 from pue.errors import InvalidInput
 
 

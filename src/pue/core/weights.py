@@ -12,7 +12,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pue.data import Scenario, population_rows, require_prior, require_propensity, require_sample_weight, require_vector
+from pue.core.data import (
+    Scenario,
+    population_rows,
+    require_prior,
+    require_propensity,
+    require_sample_weight,
+    require_vector,
+)
 from pue.errors import InvalidInput
 
 
@@ -84,6 +91,22 @@ def normalized_inverse_propensity(
     require_prior(prior, labels, scenario, sample_weight)
     mass = _inverse(labels, propensity, sample_weight)
     return _against_background(prior * _normalized(mass, "labeled"), labels, scenario, sample_weight)
+
+
+def pu(
+    labels: Tensor,
+    propensity: Tensor | None,
+    *,
+    prior: float,
+    scenario: Scenario = Scenario.SINGLE_SAMPLE,
+    sample_weight: Tensor | None = None,
+) -> RowWeights:
+    """`normalized_inverse_propensity` where propensities are given, else `uniform`: PUe, or SCAR."""
+    if propensity is None:
+        return uniform(labels, prior=prior, scenario=scenario, sample_weight=sample_weight)
+    return normalized_inverse_propensity(
+        labels, propensity, prior=prior, scenario=scenario, sample_weight=sample_weight
+    )
 
 
 def inverse_propensity(

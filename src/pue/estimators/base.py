@@ -6,7 +6,6 @@ parameters, and `_scores` that decide at zero.
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from pathlib import Path
 from typing import Any
@@ -15,23 +14,32 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from torch import Tensor
 
-from pue.conversion import as_features, as_label_array, as_propensity, as_pu_data, to_numpy
-from pue.data import Features, PUData, Scenario, labeled_share, require_prior, select
-from pue.decisions import decide
-from pue.errors import InvalidInput, PueWarning, UnknownName
-from pue.losses import zero_one
+from pue.basis import KNOWN, Basis, Wishes, settle, warn_of_doubts
+from pue.core.data import Features, PUData, possible_prior, select
+from pue.core.decisions import decide
+from pue.core.inputs import as_features, as_label_array, as_propensity, as_pu_data, to_numpy
+from pue.core.losses import zero_one
+from pue.core.risks import upu
+from pue.errors import InvalidInput
 from pue.methods import pu_weights
-from pue.priors import BIASED_SAFE, FEWEST, PRIORS, PriorEstimate, elkan_noto, estimate_prior
-from pue.propensity import PropensityEstimator, PropensityModel, PropensityReport, examine, find_propensity, process
-from pue.randomness import derive
-from pue.risks import upu
+from pue.priors import PriorEstimate
+from pue.propensity import PropensityEstimator, PropensityModel, PropensityReport, clip_propensity
 
-WIDE = 0.15
-"""An interval of the prior wider than this is warned about: so large a share of the rows changes class inside it."""
+FITTED: dict[str, Any] = {
+    "prior_": float,
+    "prior_estimate_": PriorEstimate | None,
+    "propensity_": NDArray[Any] | None,
+    "propensity_report_": PropensityReport | None,
+    "_propensity_model": PropensityModel | None,
+    "classes_": NDArray[Any],
+    "n_features_in_": int,
+    "feature_names_in_": NDArray[Any],
+}
+"""What every fitted estimator has, and a saved one keeps."""
 
 
 class PUEstimator(ClassifierMixin, BaseEstimator):
@@ -43,7 +51,6 @@ class PUEstimator(ClassifierMixin, BaseEstimator):
     propensity_floor: float
     propensity_trim: bool
     random_state: int | np.random.RandomState | None
-    prior_: float
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -66,12 +73,22 @@ class PUEstimator(ClassifierMixin, BaseEstimator):
         labels: NDArray[np.int64] = decide(torch.from_numpy(self.decision_function(X))).numpy()
         return labels
 
+    def predict_proba(self, X: Any) -> NDArray[np.floating[Any]]:
+        """Columns P(negative), P(positive): the sigmoid of the score.
+
+        `PUWrapper` calibrates its scores without negatives. Those of `PUClassifier` are estimates of P(y | x) with the
+        logistic loss; with a bounded loss such as the sigmoid they rank and decide, but are too extreme to be read as
+        probabilities.
+        """
+        positive = torch.sigmoid(torch.from_numpy(self.decision_function(X))).numpy()
+        return np.column_stack([1 - positive, positive])
+
     def predict_propensity(self, X: Any) -> NDArray[np.float64] | None:
         """ê(x) of new rows, clipped; None where labels were taken as unbiased or propensities were known."""
         check_is_fitted(self)
         if self._propensity_model is None:
             return None
-        found, _ = process(self._propensity_model(self._features(X, reset=False)), floor=self.propensity_floor)
+        found, _ = clip_propensity(self._propensity_model(self._features(X, reset=False)), floor=self.propensity_floor)
         values: NDArray[np.float64] = found.numpy()
         return values
 
@@ -86,10 +103,9 @@ class PUEstimator(ClassifierMixin, BaseEstimator):
         data, given = self._read(X, y, propensity, sample_weight, reset=False)
         known = None if given is None else given[data.labeled]
         if known is None and self._propensity_model is not None:
-            known, _ = process(self._propensity_model(select(data.x, data.labeled)), floor=self.propensity_floor)
-        prior = self.prior_
-        if data.scenario is Scenario.SINGLE_SAMPLE:  # a small fold may by chance hold more labeled rows than π allows
-            prior = max(prior, labeled_share(data.labels, data.sample_weight))
+            estimates = self._propensity_model(select(data.x, data.labeled))
+            known, _ = clip_propensity(estimates, floor=self.propensity_floor)
+        prior = possible_prior(self.prior_, data.labels, data.scenario, data.sample_weight)
         weights = pu_weights(data, prior, known)
         return 1.0 - float(upu(zero_one)(self._scores(data.x).double(), weights))
 
@@ -99,7 +115,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):
         A model at `path` is replaced as a whole or not at all. `checkpoint_dir` and `progress` belong to this machine
         and are not kept, nor is a `random_state` that is no number.
         """
-        from pue.persistence import save
+        from pue.persistence.model import save
 
         check_is_fitted(self)
         save(self, path)
@@ -112,7 +128,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):
         labels = as_label_array(y, x.shape[0])
         known = None
         if propensity is not None:
-            if self.propensity not in (None, "known"):
+            if self.propensity not in (None, KNOWN):
                 raise InvalidInput(
                     f"propensity={self.propensity!r} estimates propensities, but known ones were passed too. Use "
                     'propensity="known" or do not pass them.'
@@ -132,50 +148,20 @@ class PUEstimator(ClassifierMixin, BaseEstimator):
         )
         return as_features(checked, getattr(self, "feature_names_in_", None))
 
-    def _prior(self, data: PUData, seed: int) -> float:
-        self.prior_estimate_: PriorEstimate | None = None
-        if isinstance(self.prior, str):
-            if self.prior != "estimate" and self.prior not in PRIORS:
-                raise UnknownName("prior", self.prior, ["estimate", *PRIORS])
-            if self.prior == "estimate" and min(data.n_labeled, int(data.unlabeled.sum())) < FEWEST:
-                return elkan_noto(data)  # which warns where it cannot hold rows out; an interval would mean nothing
-            method = BIASED_SAFE if self.prior == "estimate" else self.prior
-            found = estimate_prior(data, method, seed=derive(seed, 2))
-            self.prior_estimate_ = found
-            if found.high - found.low > WIDE:
-                warnings.warn(
-                    f"the estimated prior may lie anywhere between {found.low:.2f} and {found.high:.2f}; between the "
-                    f"two about {found.high - found.low:.0%} of the rows change their class. Pass the prior if you "
-                    "know it, and look at pue.prior_sweep(classifier, X, y).",
-                    PueWarning,
-                    stacklevel=3,
-                )
-            return found.value
-        prior = float(self.prior)
-        require_prior(prior, data.labels, data.scenario, data.sample_weight)
-        return prior
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _propensity(self, data: PUData, known: Tensor | None, seed: int) -> Tensor | None:
-        self._propensity_model: PropensityModel | None = None
-        self.propensity_: NDArray[np.float64] | None = None
-        self.propensity_report_: PropensityReport | None = None
-        if known is not None:
-            mass = None if data.sample_weight is None else data.sample_weight[data.labeled]
-            e, report = process(
-                known, floor=self.propensity_floor, trim=self.propensity_trim, mass=mass, source="known"
-            )
-        elif self.propensity is None:
-            return None
-        elif self.propensity == "known":
-            raise InvalidInput('propensity="known" needs the values: fit(X, y, propensity=e).')
-        else:
-            estimator = find_propensity(self.propensity)
-            model = estimator.fit(data, prior=self.prior_, seed=derive(seed, 1))
-            self._propensity_model = model
-            e, report = examine(
-                model, data, estimator=estimator, floor=self.propensity_floor, trim=self.propensity_trim
-            )
-        if report.alarm and known is None:
-            warnings.warn(report.alarm, PueWarning, stacklevel=3)
-        self.propensity_, self.propensity_report_ = e.numpy(), report
-        return e
+    def _wishes(self) -> Wishes:
+        return Wishes(self.prior, self.propensity, self.propensity_floor, self.propensity_trim)
+
+    def _settle(self, data: PUData, known: Tensor | None, seed: int, *, stacklevel: int = 3) -> Basis:
+        """Prior, propensities and weights, kept as attributes too; `known` are propensities of the labeled rows."""
+        basis = settle(data, self._wishes(), known=known, seed=seed)
+        warn_of_doubts(basis, stacklevel=stacklevel)
+        found = basis.propensity
+        self.prior_: float = basis.prior.value
+        self.prior_estimate_: PriorEstimate | None = None if basis.prior.is_given else basis.prior
+        self._propensity_model: PropensityModel | None = None if found is None else found.model
+        self.propensity_: NDArray[np.float64] | None = None if found is None else found.e.numpy()
+        self.propensity_report_: PropensityReport | None = None if found is None else found.report
+        return basis

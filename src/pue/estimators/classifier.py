@@ -1,51 +1,55 @@
 """`PUClassifier`: the whole library behind scikit-learn's contract.
 
-X, s ─► PUData ─► prior π ─► propensity ê ─► weights ─► network + risk ─► train ─► scores ─► decisions
+X, s ─► PUData ─► prior π ─► propensity ê ─► weights ─► network + risk, or forest ─► scores ─► decisions
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from torch import Tensor, nn
 
-from pue.backbones import InputSpec, build
-from pue.conversion import as_device, input_spec
-from pue.data import Features, PUData
-from pue.errors import InvalidInput, UnknownName
-from pue.estimation import PUEstimator
-from pue.losses import LOSSES, Loss
-from pue.methods import Composition, Method, Task, find_method
-from pue.propensity import (
-    PropensityEstimator,
-    examine,
-    find_propensity,
-    negatives_for_positives,
-    process,
-)
-from pue.randomness import derive
-from pue.training import Augmentation, Batching, Checkpointing, RowStream, StreamedTable, Training, score
+from pue.backbones import BACKBONES, InputSpec, build
+from pue.backbones.inputs import input_spec
+from pue.basis import KNOWN, settle_negative_propensity
+from pue.core.data import Features, PUData
+from pue.core.losses import LOSSES, Loss
+from pue.core.machine import as_device
+from pue.errors import InvalidInput, lookup
+from pue.estimators.base import FITTED, PUEstimator
+from pue.methods import Composition, Method, Task, Thresholded, UsesNegatives, find_method
+from pue.methods.protocol import scores_of
+from pue.methods.selfpu import Students
+from pue.persistence import NetworkParts, kept_estimator
+from pue.propensity import FLOOR, PropensityEstimator
+from pue.training import Augmentation, Batching, Checkpointing, StreamedTable, Training
 from pue.training.batches import automatic_size
+from pue.training.settings import EpochRecord
+from pue.trees import LEARNERS, Forest, Trees
+from pue.trees.forest import dense
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """The settings of a fit, read: what can be wrong about them is said before anything takes time."""
-
-    method: Method
-    training: Training
-    loss: Loss | None
-    device: torch.device
-    checkpointing: Checkpointing | None
-
-
+@kept_estimator(
+    fitted={
+        **FITTED,
+        "input_spec_": InputSpec,
+        "network_": nn.Module,
+        "trees_": Trees,
+        "history_": list[EpochRecord],
+        "threshold_": float,
+    },
+    optional=("feature_names_in_",),
+    either=("network_", "trees_"),
+    dropped=("checkpoint_dir", "progress", "_metadata_request"),
+    network=NetworkParts("network_", "backbone", "input_spec_", build, pair=Students),
+)
+@dataclass(eq=False, repr=False)
 class PUClassifier(PUEstimator):
     """A binary classifier from labeled positives and unlabeled rows, corrected for biased labeling.
 
@@ -57,11 +61,13 @@ class PUClassifier(PUEstimator):
         None: labels are taken to be unbiased (SCAR), unless `fit` is given known propensities. Otherwise the labeled
         rows are weighted by their normalised inverse propensity: nnPU becomes nnPUe, and so on.
     prior : float, "estimate" or a name in `pue.PRIORS`
-        π, the share of positives in the population. "estimate" takes the estimator that stands biased labels, and the
-        fit warns where its interval is so wide that results would change much inside it.
-    backbone : str, nn.Module or callable
+        π, the share of positives in the population. "estimate" is that of `pue.estimate_prior`, and the fit
+        warns where its interval is so wide that results would change much inside it.
+    backbone : str, nn.Module, callable or Forest
         "auto" (a small CNN for images, an MLP for tables), a name in `pue.BACKBONES`, an import path
-        "package.module:factory", a module (copied), or a function of an `InputSpec`.
+        "package.module:factory", a module (copied), or a function of an `InputSpec`. Methods of one stage also fit
+        "forest", or `Forest(n_trees=300)` of `pue.trees`: the same weights, the squared loss, a non-negative risk in
+        every leaf, whatever the method's loss and correction. What is said below about training is not for forests.
     scenario : "single_sample" or "case_control"
         One table in which some rows are labeled, or labeled rows collected beside an unlabeled sample.
     loss : None, str or callable
@@ -101,9 +107,10 @@ class PUClassifier(PUEstimator):
     prior_estimate_ : PriorEstimate or None, the estimate with its interval.
     propensity_ : array or None, the clipped propensities of the labeled rows, in order.
     propensity_report_ : PropensityReport or None.
-    network_ : nn.Module, the trained network.
+    network_ : nn.Module, the trained network, if it is one.
+    trees_ : Trees, the forest, if it is one.
     input_spec_ : InputSpec, what the network was built for.
-    threshold_ : float, subtracted from the network's scores: they decide at zero.
+    threshold_ : float, subtracted from the scores of network or forest: they decide at zero.
     history_ : list of EpochRecord, all stages of the method.
 
     Examples
@@ -121,72 +128,41 @@ class PUClassifier(PUEstimator):
     True
     """
 
-    def __init__(
-        self,
-        method: str | Method = "nnpu",
-        *,
-        propensity: str | PropensityEstimator | None = None,
-        prior: float | Literal["estimate"] = "estimate",
-        backbone: str | nn.Module | Callable[[InputSpec], nn.Module] = "auto",
-        scenario: str = "single_sample",
-        loss: str | Loss | None = None,
-        epochs: int | Literal["auto"] = "auto",
-        batch_size: int | Literal["auto"] = "auto",
-        batching: Literal["stratified", "joint", "pooled"] = "stratified",
-        labeled_per_batch: int | None = None,
-        labeled_rows: Literal["weighted", "drawn"] = "weighted",
-        optimizer: str = "adam",
-        lr: float = 1e-3,
-        weight_decay: float = 1e-4,
-        schedule: str = "cosine",
-        ema: float | None = None,
-        augmentation: Augmentation | None = None,
-        validation: float = 0.0,
-        criterion: str = "risk",
-        patience: int | None = None,
-        keep: Literal["auto", "best", "last"] = "auto",
-        propensity_floor: float = 1e-4,
-        propensity_trim: bool = False,
-        device: str = "cpu",
-        dtype: Literal["auto", "float32", "float64"] = "auto",
-        checkpoint_dir: str | Path | None = None,
-        checkpoint_every: int = 1,
-        progress: bool | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.method = method
-        self.propensity = propensity
-        self.prior = prior
-        self.backbone = backbone
-        self.scenario = scenario
-        self.loss = loss
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.batching = batching
-        self.labeled_per_batch = labeled_per_batch
-        self.labeled_rows = labeled_rows
-        self.optimizer = optimizer
-        self.lr = lr
-        self.weight_decay = weight_decay
-        self.schedule = schedule
-        self.ema = ema
-        self.augmentation = augmentation
-        self.validation = validation
-        self.criterion = criterion
-        self.patience = patience
-        self.keep = keep
-        self.propensity_floor = propensity_floor
-        self.propensity_trim = propensity_trim
-        self.device = device
-        self.dtype = dtype
-        self.checkpoint_dir = checkpoint_dir
-        self.checkpoint_every = checkpoint_every
-        self.progress = progress
-        self.random_state = random_state
+    method: str | Method = "nnpu"
+    _: KW_ONLY
+    propensity: str | PropensityEstimator | None = None
+    prior: float | Literal["estimate"] = "estimate"
+    backbone: str | nn.Module | Callable[[InputSpec], nn.Module] | Forest = "auto"
+    scenario: str = "single_sample"
+    loss: str | Loss | None = None
+    epochs: int | Literal["auto"] = "auto"
+    batch_size: int | Literal["auto"] = "auto"
+    batching: Literal["stratified", "joint", "pooled"] = Batching.mode
+    labeled_per_batch: int | None = Batching.labeled
+    labeled_rows: Literal["weighted", "drawn"] = Batching.labeled_rows
+    optimizer: str = Training.optimizer
+    lr: float = Training.lr
+    weight_decay: float = Training.weight_decay
+    schedule: str = Training.schedule
+    ema: float | None = Training.ema
+    augmentation: Augmentation | None = None
+    validation: float = Training.validation
+    criterion: str = Training.criterion
+    patience: int | None = Training.patience
+    keep: Literal["auto", "best", "last"] = Training.keep
+    propensity_floor: float = FLOOR
+    propensity_trim: bool = False
+    device: str = "cpu"
+    dtype: Literal["auto", "float32", "float64"] = "auto"
+    checkpoint_dir: str | Path | None = None
+    checkpoint_every: int = 1
+    progress: bool | None = None
+    random_state: int | np.random.RandomState | None = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = self._forest() is None
         return tags
 
     def fit(
@@ -200,130 +176,113 @@ class PUClassifier(PUEstimator):
         there k times.
         """
         data, known = self._read(X, y, propensity, sample_weight, negative_propensity, reset=True)
-        plan, seed = self._plan(data.n_rows), self._seed()
-        self.prior_ = self._prior(data, seed)
-        e = self._propensity(data, None if known is None else known[data.labeled], seed)
-        negative_e = None
-        if getattr(plan.method, "uses_negatives", False):
-            negative_e = self._negative_propensity(data, known, seed)
-        return self._learn(plan, data, e, negative_e, input_spec(data, self.dtype, plan.device), seed)
+        return self._learn(data, None if known is None else known[data.labeled], known=known)
 
     def fit_stream(self, stream: StreamedTable, *, propensity: Any = None) -> Self:
-        """Learn from rows that do not fit into memory, read again in every epoch: see `pue.model.stream`.
+        """Learn from rows that do not fit into memory, read again in every epoch: see `pue.app.stream`.
 
         `propensity` holds e(x) of the labeled rows that train, in order; None: labels are taken as unbiased. The prior
         must be given as a number. Methods of one stage only: the others look at all rows at once.
         """
+        if self._forest() is not None:
+            raise InvalidInput(
+                'a forest looks at all rows at once, so they must fit into memory. Use a network, backbone="tabular", '
+                "or allow more memory."
+            )
         if not isinstance(find_method(self.method), Composition):
             raise InvalidInput(
                 f"method {self.method!r} looks at all rows at once, so they must fit into memory. Use a method of one "
                 'stage, such as "nnpu", or allow more memory.'
             )
-        if isinstance(self.prior, str) or self.propensity not in (None, "known"):
+        if isinstance(self.prior, str) or self.propensity not in (None, KNOWN):
             raise InvalidInput(
                 "prior and propensities are not estimated from a stream: estimate them on a sample, and pass "
                 "prior=0.3 and fit_stream(stream, propensity=e). `pue fit` does both."
             )
-        data, seed = stream.data, self._seed()
-        plan = self._plan(data.n_rows - 1 + stream.n_streamed)
-        self.n_features_in_ = data.x.shape[1]
-        self.prior_ = self._prior(data, seed)
-        known = None if propensity is None else torch.as_tensor(propensity, dtype=torch.float64)
-        e = self._propensity(data, known, seed)
-        return self._learn(plan, data, e, None, stream.input_spec, seed, stream)
-
-    def _plan(self, n_rows: int) -> _Plan:
-        checkpointing = None
-        if self.checkpoint_dir is not None:
-            checkpointing = Checkpointing(Path(self.checkpoint_dir), self.checkpoint_every)
-        method, device = find_method(self.method), as_device(self.device)
-        return _Plan(method, self._training(n_rows), self._loss(), device, checkpointing)
+        self.n_features_in_ = stream.data.x.shape[1]
+        e = None if propensity is None else torch.as_tensor(propensity, dtype=torch.float64)
+        return self._learn(stream.data, e, stream=stream)
 
     def _learn(
-        self,
-        plan: _Plan,
-        data: PUData,
-        e: Tensor | None,
-        negative_e: Tensor | None,
-        spec: InputSpec,
-        seed: int,
-        stream: RowStream | None = None,
+        self, data: PUData, e: Tensor | None, *, known: Tensor | None = None, stream: StreamedTable | None = None
     ) -> Self:
-        self.input_spec_ = spec
+        """`e` are known propensities of the labeled rows, `known` those of all rows, not a number where unknown."""
+        checkpointing = None  # what can be wrong about the settings is said before anything takes time
+        if self.checkpoint_dir is not None:
+            checkpointing = Checkpointing(Path(self.checkpoint_dir), self.checkpoint_every)
+        if isinstance(self.backbone, str) and ":" not in self.backbone:
+            lookup("backbone", self.backbone, {**BACKBONES, **LEARNERS, "auto": build})
+        method, device, forest = find_method(self.method), as_device(self.device), self._forest()
+        if forest is not None:
+            self._require_trees(method, data.x)
+        n_rows = data.n_rows if stream is None else data.n_rows - 1 + stream.n_streamed
+        training, loss, seed = self._training(n_rows), self._loss(), self._seed()
+        basis, negative_e = self._settle(data, e, seed, stacklevel=4), None
+        if isinstance(method, UsesNegatives):
+            negative_e = settle_negative_propensity(data, self._wishes(), self.prior_, known=known, seed=seed)
+        if forest is not None:  # it has no use for means and spreads
+            spec = InputSpec(tuple(data.x.shape[1:]))
+        else:
+            spec = input_spec(data, self.dtype, device) if stream is None else stream.input_spec
+        self.input_spec_, backbone = spec, "auto" if isinstance(self.backbone, Forest) else self.backbone
         task = Task(
             data=data,
             prior=self.prior_,
-            propensity=e,
+            propensity=basis.e,
             negative_propensity=negative_e,
-            build=lambda own_seed: build(self.backbone, spec, seed=own_seed),
-            training=plan.training,
+            build=lambda own_seed: build(backbone, spec, seed=own_seed),
+            training=training,
             seed=seed,
-            loss=plan.loss,
-            device=plan.device,
-            checkpointing=plan.checkpointing,
+            loss=loss,
+            device=device,
+            checkpointing=checkpointing,
             progress=self.progress,
             stream=stream,
+            forest=forest,
         )
-        fitted = plan.method.fit(task)
-        self.network_, self.history_, self.threshold_ = fitted.network, fitted.history, fitted.threshold
+        fitted = method.fit(task)
+        for name in ("network_", "trees_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        if isinstance(fitted.model, Trees):
+            self.trees_ = fitted.model
+        else:
+            self.network_ = fitted.model
+        self.history_, self.threshold_ = fitted.history, fitted.threshold
         self.classes_ = np.array([0, 1])
         return self
 
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
     def _scores(self, x: Features) -> Tensor:
-        return score(self.network_, x) - self.threshold_
+        return scores_of(vars(self).get("trees_") or self.network_, x) - self.threshold_
 
-    def predict_proba(self, X: Any) -> NDArray[np.floating[Any]]:
-        """Columns P(negative), P(positive): the sigmoid of the score.
+    def _forest(self) -> Forest | None:
+        """The forest that was asked for; None: a network."""
+        if isinstance(self.backbone, str):
+            return LEARNERS.get(self.backbone)
+        return self.backbone if isinstance(self.backbone, Forest) else None
 
-        With the logistic loss these are estimates of P(y | x); with a bounded loss such as the sigmoid they rank and
-        decide, but are too extreme to be read as probabilities.
-        """
-        positive = torch.sigmoid(torch.from_numpy(self.decision_function(X))).numpy()
-        return np.column_stack([1 - positive, positive])
-
-    def _negative_propensity(self, data: PUData, known: Tensor | None, seed: int) -> Tensor | None:
-        """ê of the rows labeled negative: the same estimator, negatives for positives."""
-        negative = data.labels == -1
-        if not bool(negative.any()):
-            return None
-        if known is not None:
-            if bool(known[negative].isnan().any()):
-                raise InvalidInput("labeled negatives are weighted too: pass their negative_propensity.")
-            return process(known[negative], floor=self.propensity_floor)[0]
-        if self.propensity is None:
-            return None
-        seen = negatives_for_positives(data)
-        estimator = find_propensity(self.propensity)
-        model = estimator.fit(seen, prior=1 - self.prior_, seed=derive(seed, 3))
-        return examine(model, seen, estimator=estimator, floor=self.propensity_floor)[0]
+    def _require_trees(self, method: Method, x: Features) -> None:
+        """Refuse what a forest cannot do."""
+        base = method.base if isinstance(method, Thresholded) else method
+        if not (isinstance(base, Composition) and base.weights_alone):
+            raise InvalidInput(
+                f'method {self.method!r} needs a network: backbone="auto". A forest takes methods of one stage whose '
+                'weights say all, such as "nnpu" or "ipw".'
+            )
+        for name, neutral in (("loss", None), ("augmentation", None), ("checkpoint_dir", None), ("device", "cpu")):
+            if self.get_params(deep=False)[name] != neutral:
+                raise InvalidInput(f"a forest has no use for {name}: leave {name}={neutral!r}, or train a network.")
+        dense(x)
 
     def _loss(self) -> Loss | None:
-        if self.loss is None:
-            return None
-        if isinstance(self.loss, str):
-            if self.loss not in LOSSES:
-                raise UnknownName("loss", self.loss, LOSSES)
-            return LOSSES[self.loss]
-        return self.loss
+        return lookup("loss", self.loss, LOSSES) if isinstance(self.loss, str) else self.loss
 
     def _training(self, n_rows: int) -> Training:
         size = automatic_size(n_rows) if self.batch_size == "auto" else self.batch_size
         enough, many = (-(-steps * size // n_rows) for steps in (1_000, 20_000))
         automatic = min(500, max(enough, min(20, many)))
-        return Training(
-            epochs=automatic if self.epochs == "auto" else self.epochs,
-            batching=Batching(size, self.batching, self.labeled_per_batch, self.labeled_rows),
-            optimizer=self.optimizer,
-            lr=self.lr,
-            weight_decay=self.weight_decay,
-            schedule=self.schedule,
-            ema=self.ema,
-            augmentation=self.augmentation or Augmentation(),
-            validation=self.validation,
-            criterion=self.criterion,
-            patience=self.patience,
-            keep=self.keep,
-        )
+        found = {
+            "batch_size": size,
+            "epochs": automatic if self.epochs == "auto" else self.epochs,
+            "augmentation": self.augmentation or Augmentation(),
+        }
+        return Training().with_options({**self.get_params(deep=False), **found})

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from torch import Tensor
 
-from pue.data import PUData, labeled_share, select
+from pue.core.data import PUData, possible_prior, select
+from pue.core.folds import content_folds, held_out_values, most_folds
+from pue.core.randomness import derive
 from pue.errors import InvalidInput
-from pue.folds import content_folds, most_folds
-from pue.randomness import derive
-from pue.training.processes import spread
+from pue.training.processes import share_out
 
 
 def out_of_fold(
@@ -40,32 +40,24 @@ def out_of_fold(
         )
     folds = min(folds, possible)
     fold = torch.from_numpy(content_folds(data.x, data.labels, folds, seed=seed))
-    e = torch.full((data.n_rows,), torch.nan, dtype=torch.float64)
+    e = None
     if propensity is not None:
+        e = torch.full((data.n_rows,), torch.nan, dtype=torch.float64)
         e[data.labeled] = propensity
-    scores = torch.full((data.n_rows,), torch.nan, dtype=torch.float64)
-    chosen = range(folds if scored is None else min(scored, folds))
-
-    def given(k: int) -> tuple[Any, ...]:
-        return classifier, data, fold == k, prior, None if propensity is None else e, derive(seed, k)
-
-    found = spread(chosen, lambda k: _scores(*given(k)))
-    if found is None:
-        found = Parallel(n_jobs=jobs)(delayed(_scores)(*given(k)) for k in chosen)
-    for k, values in zip(chosen, found, strict=True):
-        scores[fold == k] = values
-    return scores
+    scores = partial(_scores, classifier, data, fold, prior, e, seed)
+    chosen = folds if scored is None else min(scored, folds)
+    return held_out_values(fold, scores, chosen, run=partial(share_out, jobs=jobs))
 
 
-def _scores(classifier: Any, data: PUData, held: Tensor, prior: float, e: Tensor | None, seed: int) -> Tensor:
+def _scores(classifier: Any, data: PUData, fold: Tensor, prior: float, e: Tensor | None, seed: int, k: int) -> Tensor:
+    held = fold == k
     seen = data.take(~held)
     model = clone(classifier).set_params(
-        prior=max(prior, labeled_share(seen.labels, seen.sample_weight)), propensity=None, random_state=seed % 2**32
+        prior=possible_prior(prior, seen.labels, seen.scenario, seen.sample_weight),
+        propensity=None,
+        random_state=derive(seed, k) % 2**32,
     )
     model.fit(
-        seen.x,
-        seen.labels,
-        propensity=None if e is None else e[~held][seen.labeled],
-        sample_weight=seen.sample_weight,
+        seen.x, seen.labels, propensity=None if e is None else e[~held][seen.labeled], sample_weight=seen.sample_weight
     )
     return torch.from_numpy(model.decision_function(select(data.x, held))).double()

@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from pue.basis import KNOWN
 from pue.errors import InvalidInput
-from pue.estimators import PUClassifier
+from pue.estimators.classifier import PUClassifier
 
 
 @dataclass(frozen=True)
@@ -42,35 +43,25 @@ class Sweep:
         return "\n".join(lines)
 
 
-def prior_sweep(
-    classifier: PUClassifier,
-    X: Any,
-    y: Any,
-    *,
-    priors: Sequence[float] | None = None,
-    propensity: Any = None,
-    sample_weight: Any = None,
-) -> Sweep:
-    """Refit a fitted classifier with other priors. By default the ends of its interval for an estimated prior and its
-    own prior, or where the prior was given, that and ±0.1.
+def prior_sweep(classifier: PUClassifier, X: Any, y: Any, *, priors: Sequence[float] | None = None) -> Sweep:
+    """Refit a fitted classifier with other priors: by default with its own and the ends of its interval, or, where the
+    prior was given, with that and ±0.1.
 
-    Known propensities and weights are those of `fit`. Nothing is resumed from checkpoints, and the classifier itself
-    is left as it is.
+    X and y are those of its fit, and known propensities stay those of its fit. Nothing is resumed from checkpoints,
+    and the classifier itself stays as it is.
     """
     check_is_fitted(classifier)
     if priors is None:
-        estimate = classifier.prior_estimate_
-        spread = (0.1, 0.1) if estimate is None else (estimate.value - estimate.low, estimate.high - estimate.value)
-        own = classifier.prior_
-        priors = sorted({max(own - spread[0], 0.01), own, min(own + spread[1], 0.99)})
+        own, estimate = classifier.prior_, classifier.prior_estimate_
+        below, above = (0.1, 0.1) if estimate is None else (own - estimate.low, estimate.high - own)
+        priors = sorted({max(own - below, 0.01), own, min(own + above, 0.99)})
     if len(priors) == 0:
         raise InvalidInput("priors is empty. Pass the values to try, for example [0.2, 0.3, 0.4].")
-    mine = classifier.predict(X)
+    report, mine = classifier.propensity_report_, classifier.predict(X)
+    known = classifier.propensity_ if report is not None and report.source == KNOWN else None
     rows = []
     for prior in sorted(float(value) for value in priors):
-        other = clone(classifier).set_params(prior=prior, checkpoint_dir=None)
-        other.fit(X, y, propensity=propensity, sample_weight=sample_weight)
-        called = other.predict(X)
-        accuracy = other.score(X, y, propensity=propensity, sample_weight=sample_weight)
+        other = clone(classifier).set_params(prior=prior, checkpoint_dir=None).fit(X, y, propensity=known)
+        called, accuracy = other.predict(X), other.score(X, y, propensity=known)
         rows.append(SweepRow(prior, float(np.mean(called)), float(np.mean(called == mine)), accuracy))
     return Sweep(tuple(rows))

@@ -19,22 +19,22 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils import _safe_indexing
 from torch import Tensor
 
-from pue.conversion import as_features, as_label_array, as_propensity, as_pu_data, to_numpy
-from pue.criteria import CRITERIA
-from pue.data import PUData, Scenario, require_prior, select
-from pue.errors import CheckpointMismatch, InvalidInput, TrainingDiverged, UnknownName
-from pue.estimators import PUClassifier
-from pue.folds import row_hash
+from pue.basis import settle_prior
+from pue.core.criteria import CRITERIA
+from pue.core.data import PUData, Scenario, possible_prior, select
+from pue.core.folds import row_hash
+from pue.core.inputs import as_problem, as_propensity, to_numpy
+from pue.core.randomness import derive
+from pue.core.weights import RowWeights
+from pue.errors import CheckpointMismatch, InvalidInput, TrainingDiverged, lookup, require
+from pue.estimators.classifier import PUClassifier
 from pue.methods import pu_weights
-from pue.priors import elkan_noto
-from pue.propensity import PROPENSITIES, PropensityEstimator, process
-from pue.randomness import derive
+from pue.propensity import PROPENSITIES, PropensityEstimator, clip_propensity, fit_estimator
+from pue.training.feeds import restrict, split_rows
 from pue.training.progress import step_progress
-from pue.training.split import restrict, split_rows
-from pue.weights import RowWeights
 
 if TYPE_CHECKING:  # half a second, which only a search should pay
     import optuna
@@ -62,7 +62,7 @@ class SearchResult:
 def search(
     make: Callable[[optuna.Trial], PUClassifier],
     X: Any,
-    s: Any,
+    s: Any = None,
     *,
     n_trials: int,
     criterion: str = "pa",
@@ -85,7 +85,7 @@ def search(
         Finished trials in the study, those of earlier calls included: the same call again continues an interrupted
         search, and does nothing more when it is complete.
     criterion : str
-        A name in `pue.criteria.CRITERIA`.
+        A name in `pue.core.criteria.CRITERIA`.
     reference : "auto", a name in `pue.PROPENSITIES`, an estimator, an array, or None
         Propensities of the held-out labeled rows: fitted once, on the training rows; known, for the labeled or for all
         rows (trials with `propensity="known"` get them too); None: all alike (SCAR).
@@ -115,6 +115,7 @@ def search(
     """
     if n_trials < 1:
         raise InvalidInput(f"n_trials must be at least 1; got {n_trials}.")
+    require("search")
     exam = _Exam.of(X, s, criterion, reference, prior, scenario, validation, seed)
     with _quiet_optuna():
         study = _open_study(storage, name, exam.fingerprint)
@@ -141,17 +142,14 @@ class _Exam:
     def of(
         cls, X: Any, s: Any, criterion: str, reference: Any, prior: Any, scenario: str, validation: float, seed: int
     ) -> _Exam:
-        if criterion not in CRITERIA:
-            raise UnknownName("criterion", criterion, CRITERIA)
+        lookup("criterion", criterion, CRITERIA)
         if not 0 < validation <= 0.5:
             raise InvalidInput(f"validation must lie in (0, 0.5]: some rows must judge; got {validation}.")
-        X = to_numpy(X)
-        x = as_features(check_array(X, accept_sparse="csr", allow_nd=True, ensure_all_finite=False, dtype="numeric"))
-        labels = as_label_array(s, x.shape[0])
+        data = as_problem(X, s, scenario)
+        X, labels = (data.x, data.labels.numpy()) if isinstance(X, PUData) else (to_numpy(X), data.labels.numpy())
         estimator = _estimator(reference)
         known = None if estimator is not None or reference is None else as_propensity(reference, labels)
-        data, of_rows = as_pu_data(x, labels, scenario, None, known)
-        of_labeled = None if of_rows is None else of_rows[data.labeled]
+        of_labeled = None if known is None else known[data.labeled]
         rest, held_out = split_rows(data, validation, seed)
         assert held_out is not None  # the share is above zero
         weights = _reference_weights(data, rest, held_out, estimator, of_labeled, prior, seed)
@@ -194,9 +192,7 @@ class _Exam:
 
 def _estimator(reference: Any) -> PropensityEstimator | None:
     if isinstance(reference, str):
-        if reference not in PROPENSITIES:
-            raise UnknownName("reference", reference, PROPENSITIES)
-        return PROPENSITIES[reference]
+        return lookup("reference", reference, PROPENSITIES)
     return reference if isinstance(reference, PropensityEstimator) else None
 
 
@@ -210,18 +206,15 @@ def _reference_weights(
     seed: int,
 ) -> RowWeights:
     """The weights of the held-out rows; what has to be estimated is estimated on the others, and so out of sample."""
-    others = PUData(select(data.x, rest), data.labels[rest], data.scenario)
-    if isinstance(prior, str):
-        if prior != "estimate":
-            raise UnknownName("prior", prior, ["estimate"])
-        prior = elkan_noto(others)
-    require_prior(prior, data.labels, data.scenario)
+    others = data.take(rest)
+    found = settle_prior(others if isinstance(prior, str) else data, prior, seed=seed)
+    value = possible_prior(found.value, data.labels, data.scenario)
     e = known
     if estimator is not None:
-        e = estimator.fit(others, prior=prior, seed=derive(seed, 1))(select(data.x, data.labeled))
+        e = fit_estimator(estimator, others, prior=found.value, seed=derive(seed, 1))(select(data.x, data.labeled))
     if e is not None:
-        e, _ = process(e)
-    return restrict(pu_weights(data, prior, e), data.labels, held_out)
+        e, _ = clip_propensity(e)
+    return restrict(pu_weights(data, value, e), data.labels, held_out)
 
 
 @contextmanager
@@ -265,17 +258,13 @@ def _open_study(storage: str | Path | None, name: str, fingerprint: str) -> optu
 
 
 def _run_trials(
-    study: optuna.Study,
-    make: Callable[[optuna.Trial], PUClassifier],
-    exam: _Exam,
-    n_trials: int,
-    progress: bool | None,
+    study: optuna.Study, make: Callable[[optuna.Trial], PUClassifier], exam: _Exam, n_trials: int, progress: bool | None
 ) -> None:
     from optuna.samplers import TPESampler
     from optuna.trial import TrialState
 
     done = len(_finished(study))
-    with step_progress(n_trials, "trial", done=done, show=progress, title="search") as (step, _):
+    with step_progress(n_trials, "trial", done=done, show=progress, title="search") as move:
         while done < n_trials:
             # A new sampler for every trial: its proposals depend on the finished trials and the seed, not on whether
             # this process or an earlier one ran them. Trials that were killed are still "running" and do not count.
@@ -294,7 +283,7 @@ def _run_trials(
                 study.tell(trial, value)
                 status = f"{exam.criterion} {value:.4f}  best {study.best_value:.4f}"
             done += 1
-            step(done, status)
+            move(done, status=status)
 
 
 def _finished(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:

@@ -7,36 +7,41 @@ rows with weight π ω stand *against the whole population* with weight 1/n. In 
 
 so any probability estimator ranks by it. (The density-ratio view of PU learning; with ω ∝ 1/e it holds for biased
 labels.) What a finite model makes of its own training rows is another matter: its scores are therefore calibrated out
-of fold by the PU likelihood, which sets scale and threshold (`pue.probabilities`).
+of fold by the PU likelihood, which sets scale and threshold (`pue.judging.calibration`).
 """
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 from torch import Tensor
 
-from pue.data import Features, PUData, as_matrix, select
+from pue.core.data import Features, PUData, as_matrix, select
+from pue.core.folds import content_folds, held_out_values, most_folds
+from pue.core.weights import RowWeights
 from pue.errors import InvalidInput
-from pue.estimation import PUEstimator
-from pue.folds import content_folds, most_folds
-from pue.methods import pu_weights
-from pue.probabilities import Calibrator, Sigmoid, calibrate
-from pue.propensity import PropensityEstimator
-from pue.weights import RowWeights
+from pue.estimators.base import FITTED, PUEstimator
+from pue.judging.calibration import Calibrator, Sigmoid, calibrate
+from pue.persistence import kept_estimator
+from pue.propensity import FLOOR, PropensityEstimator
 
 FEWEST = 10
 """Labeled rows below which scores are not calibrated: rows held out would say nothing."""
 
 
+@kept_estimator(
+    fitted={**FITTED, "estimator_": BaseEstimator, "calibrator_": Calibrator},
+    optional=("feature_names_in_",),
+    dropped=("_metadata_request",),
+)
+@dataclass(eq=False, repr=False)
 class PUWrapper(PUEstimator):
     """A scikit-learn classifier trained on labeled positives and unlabeled rows, corrected for biased labeling.
 
@@ -70,30 +75,17 @@ class PUWrapper(PUEstimator):
     True
     """
 
-    def __init__(
-        self,
-        base_estimator: Any,
-        *,
-        propensity: str | PropensityEstimator | None = None,
-        prior: float | Literal["estimate"] = "estimate",
-        scenario: str = "single_sample",
-        repeat: bool | Literal["auto"] = "auto",
-        calibration: str = "platt",
-        folds: int = 3,
-        propensity_floor: float = 1e-4,
-        propensity_trim: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.base_estimator = base_estimator
-        self.propensity = propensity
-        self.prior = prior
-        self.scenario = scenario
-        self.repeat = repeat
-        self.calibration = calibration
-        self.folds = folds
-        self.propensity_floor = propensity_floor
-        self.propensity_trim = propensity_trim
-        self.random_state = random_state
+    base_estimator: Any
+    _: KW_ONLY
+    propensity: str | PropensityEstimator | None = None
+    prior: float | Literal["estimate"] = "estimate"
+    scenario: str = "single_sample"
+    repeat: bool | Literal["auto"] = "auto"
+    calibration: str = "platt"
+    folds: int = 3
+    propensity_floor: float = FLOOR
+    propensity_trim: bool = False
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X: Any, y: Any, *, propensity: Any = None, sample_weight: Any = None) -> Self:
         """Learn from features `X` and PU labels `y`: 1 labeled positive, 0 unlabeled, −1 labeled negative.
@@ -102,19 +94,12 @@ class PUWrapper(PUEstimator):
         """
         weight_name = _weight_name(self.base_estimator, self.repeat)
         data, known = self._read(X, y, propensity, sample_weight, reset=True)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.prior_ = self._prior(data, seed)
-        e = self._propensity(data, None if known is None else known[data.labeled], seed)
-        weights = pu_weights(data, self.prior_, e)
+        seed = self._seed()
+        weights = self._settle(data, None if known is None else known[data.labeled], seed).weights(data)
         self.estimator_ = self._contest(data, weights, weight_name)
         self.calibrator_ = self._calibrate(data, weights, weight_name, seed)
         self.classes_ = np.array([0, 1])
         return self
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Columns P(negative), P(positive), calibrated without negatives."""
-        positive = torch.sigmoid(torch.from_numpy(self.decision_function(X))).numpy()
-        return np.column_stack([1 - positive, positive])
 
     def _scores(self, x: Features) -> Tensor:
         return torch.logit(self.calibrator_(_log_odds(self.estimator_, x)).clamp(1e-12, 1 - 1e-12))
@@ -142,12 +127,13 @@ class PUWrapper(PUEstimator):
         if folds < 2 or data.mass[data.labeled].sum() < FEWEST:
             return Sigmoid(1.0, float(-torch.logit(torch.tensor(1 / 3))))  # odds of ½ are P(positive | x) = ½
         fold = torch.from_numpy(content_folds(data.x, data.labels, folds, seed=seed))
-        scores = torch.empty(data.n_rows, dtype=torch.float64)
-        for k in range(folds):
+
+        def scores(k: int) -> Tensor:
             seen = fold != k
             part = RowWeights(weights.positive[seen], weights.negative[seen])
-            scores[~seen] = _log_odds(self._contest(data.take(seen), part, weight_name), select(data.x, ~seen))
-        return calibrate(scores, weights, self.calibration)
+            return _log_odds(self._contest(data.take(seen), part, weight_name), select(data.x, ~seen))
+
+        return calibrate(held_out_values(fold, scores, folds), weights, self.calibration)
 
 
 def _log_odds(estimator: Any, x: Features) -> Tensor:

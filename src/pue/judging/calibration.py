@@ -15,15 +15,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import sklearn
 import torch
 from numpy.typing import NDArray
-from sklearn.isotonic import IsotonicRegression
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from pue.data import require_vector
-from pue.errors import InvalidInput, UnknownName
-from pue.weights import RowWeights
+from pue.core.data import require_scores
+from pue.core.weights import RowWeights
+from pue.errors import lookup
+from pue.persistence import kept
 
 STEPS = 100
 
@@ -34,6 +35,7 @@ class Calibrator(Protocol):
     def __call__(self, scores: Tensor) -> Tensor: ...
 
 
+@kept
 @dataclass(frozen=True)
 class Sigmoid:
     """sigmoid(slope · g + intercept), slope ≥ 0 (Platt 1999).
@@ -49,6 +51,7 @@ class Sigmoid:
         return torch.sigmoid(self.slope * scores.double() + self.intercept)
 
 
+@kept
 @dataclass(frozen=True, eq=False)
 class Monotone:
     """Straight lines between points (score, probability), flat outside."""
@@ -63,19 +66,15 @@ class Monotone:
 def calibrate(scores: Tensor, weights: RowWeights, method: str = "platt") -> Calibrator:
     """The calibrator of held-out scores; "platt" needs few labeled rows, "isotonic" many but no shape.
 
-    >>> from pue.weights import uniform
+    >>> from pue.core.weights import uniform
     >>> g = torch.linspace(-4, 4, 400)
     >>> labels = (g > 0).long()  # all positives have a label, and the score tells them apart
     >>> p = calibrate(g, uniform(labels, prior=0.5))(torch.tensor([-2.0, 2.0]))
     >>> bool(p[0] < 0.1), bool(p[1] > 0.9)
     (True, True)
     """
-    require_vector("scores", scores, len(weights.positive))
-    if not bool(torch.isfinite(scores).all()):
-        raise InvalidInput("scores hold NaN or infinity. Check the model and its inputs.")
-    if method not in CALIBRATIONS:
-        raise UnknownName("calibration", method, CALIBRATIONS)
-    return CALIBRATIONS[method](scores, weights)
+    require_scores(scores, len(weights.positive))
+    return lookup("calibration", method, CALIBRATIONS)(scores, weights)
 
 
 def platt(scores: Tensor, weights: RowWeights, *, steps: int = 100) -> Sigmoid:
@@ -119,7 +118,7 @@ def isotonic(scores: Tensor, weights: RowWeights, *, steps: int = STEPS) -> Mono
     moment = np.bincount(place, weights=background * g, minlength=n)
     full = mass > 0
     center, share = (np.asarray(sums[full] / mass[full], dtype=np.float64) for sums in (moment, hits))
-    fitted = IsotonicRegression(y_min=0, y_max=1).fit(center, share, sample_weight=mass[full])
+    fitted = sklearn.isotonic.IsotonicRegression(y_min=0, y_max=1).fit(center, share, sample_weight=mass[full])
     return Monotone(center, np.asarray(fitted.predict(center), dtype=np.float64))
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pue.weights import RowWeights
+from pue.core.weights import RowWeights
 
 Array = NDArray[np.float64]
+Figures = Callable[[NDArray[np.int64] | None], Array]
+"""Rows counted so many times → numbers."""
+BINS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,32 +29,20 @@ class ThresholdCurve:
 
 
 def threshold_curve(
-    probabilities: Tensor,
-    weights: RowWeights,
-    *,
-    thresholds: Array | None = None,
-    level: float = 0.95,
-    draws: int = 200,
-    seed: int = 0,
+    probabilities: Tensor, weights: RowWeights, *, thresholds: Array | None = None, draws: int = 200, seed: int = 0
 ) -> ThresholdCurve:
     """Precision, recall, F1 and the share called positive at ascending thresholds from 0 (None: each hundredth)."""
     thresholds = np.linspace(0, 1, 101) if thresholds is None else thresholds
-    points = len(thresholds)
     place = np.searchsorted(thresholds, probabilities.double().numpy(), side="right") - 1
-    prior = float(weights.positive.sum())
-    cells = _Cells(place, points, weights)
-    recall, flagged = _above(cells())
-    rng = np.random.default_rng(seed)
-    drawn = [_above(cells(rng.poisson(1.0, len(place)))) for _ in range(draws)]
-    recalls, flags = (np.array([pair[k] for pair in drawn]) for k in (0, 1))
-    ends = [(1 - level) / 2, (1 + level) / 2]
-    return ThresholdCurve(
-        thresholds,
-        (precision := _precision(prior, recall, flagged), *_around(precision, _precision(prior, recalls, flags), ends)),
-        (recall, *_around(recall, recalls, ends)),
-        2 * prior * recall / (prior + flagged),
-        flagged,
-    )
+    cells, prior = Cells(place, len(thresholds), weights), float(weights.positive.sum())
+
+    def figures(times: NDArray[np.int64] | None) -> Array:
+        recall, flagged = (np.minimum(part[::-1].cumsum()[::-1], 1.0) for part in cells(times))
+        return np.stack([_ratio(prior * recall, flagged, np.nan), recall, flagged])
+
+    values, lows, highs = _resampled(figures, len(place), draws, seed)
+    precision, recall, _ = zip(values, lows, highs, strict=True)
+    return ThresholdCurve(thresholds, precision, recall, 2 * prior * values[1] / (prior + values[2]), values[2])
 
 
 @dataclass(frozen=True)
@@ -64,30 +56,33 @@ class Bin:
     share: float
 
 
-def reliability(
-    probabilities: Tensor, weights: RowWeights, *, bins: int = 10, level: float = 0.95, draws: int = 200, seed: int = 0
-) -> list[Bin]:
+def reliability(probabilities: Tensor, weights: RowWeights, *, draws: int = 200, seed: int = 0) -> list[Bin]:
     """Predicted against estimated share of positives, in bins of equally many rows of the population."""
     p = probabilities.double().numpy()
     background = weights.background.clamp(min=0).numpy()
-    edges = np.unique(np.quantile(p[background > 0], np.linspace(0, 1, bins + 1)[1:-1]))
+    edges = np.unique(np.quantile(p[background > 0], np.linspace(0, 1, BINS + 1)[1:-1]))
     place, n = np.searchsorted(edges, p, side="right"), len(edges) + 1
     mass = np.bincount(place, background, n)
     predicted = np.bincount(place, background * p, n) / np.maximum(mass, 1e-300)
-    cells, prior = _Cells(place, n, weights), float(weights.positive.sum())
-    rng = np.random.default_rng(seed)
-    value = _share(prior, *cells())
-    drawn = np.array([_share(prior, *cells(rng.poisson(1.0, len(place)))) for _ in range(draws)])
-    low, high = _around(value, drawn, [(1 - level) / 2, (1 + level) / 2])
-    rows = zip(predicted, value, low, high, mass, strict=True)
+    cells, prior = Cells(place, n, weights), float(weights.positive.sum())
+
+    def share(times: NDArray[np.int64] | None) -> Array:
+        positive, background = cells(times)
+        return _ratio(prior * positive, background, 0.0)
+
+    rows = zip(predicted, *_resampled(share, len(p), draws, seed), mass, strict=True)
     return [Bin(*map(float, row)) for row in rows if row[-1] > 0]
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
-    """Shares of the positives and of the population in each cell, for rows counted so many times."""
+class Cells:
+    """Shares of the positives and of the population in each cell, for rows counted so many times.
+
+    A resampling then costs two sums over the rows and no sort.
+    """
 
     place: NDArray[np.intp]
+    """The cell of every row."""
     n: int
     weights: RowWeights
 
@@ -98,22 +93,21 @@ class _Cells:
         return positive, background
 
 
-def _above(cells: tuple[Array, Array]) -> tuple[Array, Array]:
-    positive, background = cells
-    return np.minimum(positive[::-1].cumsum()[::-1], 1.0), np.minimum(background[::-1].cumsum()[::-1], 1.0)
-
-
-def _precision(prior: float, recall: Array, flagged: Array) -> Array:
-    found = np.divide(prior * recall, flagged, out=np.full_like(recall, np.nan), where=flagged > 0)
+def _ratio(part: Array, whole: Array, otherwise: float) -> Array:
+    found = np.divide(part, whole, out=np.full_like(part, otherwise), where=whole > 0)
     return np.asarray(np.clip(found, 0, 1), dtype=np.float64)
 
 
-def _share(prior: float, positive: Array, background: Array) -> Array:
-    found = np.divide(prior * positive, background, out=np.zeros_like(positive), where=background > 0)
-    return np.asarray(np.clip(found, 0, 1), dtype=np.float64)
+def _resampled(figures: Figures, n_rows: int, draws: int, seed: int) -> tuple[Array, Array, Array]:
+    """The figures of all rows, and the ends of their 95 % intervals."""
+    rng = np.random.default_rng(seed)
+    value = figures(None)
+    drawn = np.array([figures(rng.poisson(1.0, n_rows)) for _ in range(draws)])
+    return value, *around(value, drawn, 0.95)
 
 
-def _around(value: Array, drawn: Array, ends: list[float]) -> tuple[Array, Array]:
+def around(value: Array, drawn: Array, level: float) -> tuple[Array, Array]:
+    """The interval of each value by what resampled rows gave instead; it holds the value itself."""
     known = np.where(np.isnan(drawn), value, drawn)
-    low, high = np.quantile(known, ends, axis=0)
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return np.fmin(low, value), np.fmax(high, value)

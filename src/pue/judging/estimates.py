@@ -23,15 +23,18 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from torch import Tensor
 
-from pue.data import Scenario, as_labels, require_vector
-from pue.decisions import ZERO
+from pue.core.data import Scenario, as_labels, possible_prior, require_scores
+from pue.core.decisions import ZERO
+from pue.core.weights import RowWeights, effective_sample_size, pu
 from pue.errors import InvalidInput
-from pue.sensitivity import worst_case
-from pue.weights import RowWeights, normalized_inverse_propensity, uniform
+from pue.judging.curves import Cells, around
+from pue.judging.sensitivity import worst_case
+from pue.judging.truth import METRICS
 
 Array = NDArray[np.float64]
 
-NAMES = ("accuracy", "precision", "recall", "f1", "auc", "ap", "flagged")
+ESTIMATED = {**METRICS, "flagged": "called positive"}
+"""Name → title of what is estimated, in the order in which it is shown."""
 DRAWS = 300
 
 
@@ -110,9 +113,7 @@ def estimate_metrics(
     """
     g = torch.tensor(np.asarray(scores, dtype=np.float64))  # a copy, as below: what pandas gives may be read-only
     s = as_labels(np.array(np.asarray(labels)))
-    require_vector("scores", g, len(s))
-    if not bool(torch.isfinite(g).all()):
-        raise InvalidInput("scores hold NaN or infinity. Check the model and its inputs.")
+    require_scores(g, len(s))
     if not 0 < level < 1 or draws < 0:
         raise InvalidInput(f"level must lie in (0, 1) and draws must not be negative; got {level} and {draws}.")
     scenario = Scenario.parse(scenario)
@@ -125,16 +126,15 @@ def estimate_metrics(
     if draws:
         rng = np.random.default_rng(seed)
         priors = _prior_draws(prior, prior_interval, draws, rng)
-        drawn = np.array([sample.figures(pi, rng.poisson(1.0, len(g)).astype(np.float64)) for pi in priors])
-        low, high = _interval(drawn, level)
-        low, high = np.minimum(low, point), np.maximum(high, point)
+        drawn = np.array([sample.figures(pi, rng.poisson(1.0, len(g))) for pi in priors])
+        low, high = around(point, drawn, level)
     chosen = s == 1
     worth = weights.positive[chosen]
     return EstimatedMetrics(
-        **{name: Estimate(*map(float, row)) for name, *row in zip(NAMES, point, low, high, strict=True)},
+        **{name: Estimate(*map(float, row)) for name, *row in zip(ESTIMATED, point, low, high, strict=True)},
         prior=prior,
         n_labeled=int(chosen.sum()),
-        effective_labeled=float(worth.sum() ** 2 / worth.square().sum()),
+        effective_labeled=effective_sample_size(worth),
         n_population=int((weights.background > 0).sum()),
         level=level,
         assumption="labels are a random sample of the positives" if e is None else "the propensities are right",
@@ -146,15 +146,9 @@ def estimate_metrics(
 def pu_row_weights(
     labels: Tensor, prior: float, propensity: Tensor | None, scenario: Scenario, sample_weight: Tensor | None = None
 ) -> RowWeights:
-    """PUe's weights, or those of SCAR where there are no propensities. A small sample may by chance hold more labeled
-    rows than π allows; then they count as all its positives."""
-    given = {"scenario": scenario, "sample_weight": sample_weight}
-    if scenario is Scenario.SINGLE_SAMPLE:
-        mass = torch.ones(len(labels), dtype=torch.float64) if sample_weight is None else sample_weight
-        prior = max(prior, float(mass[labels == 1].sum() / mass.sum()))
-    if propensity is None:
-        return uniform(labels, prior=prior, **given)  # type: ignore[arg-type]
-    return normalized_inverse_propensity(labels, propensity, prior=prior, **given)  # type: ignore[arg-type]
+    """PUe's weights, or those of SCAR where there are no propensities, of a part of the data."""
+    prior = possible_prior(prior, labels, scenario, sample_weight)
+    return pu(labels, propensity, prior=prior, scenario=scenario, sample_weight=sample_weight)
 
 
 def describe_trivial(scores: Tensor, flagged: float) -> str | None:
@@ -168,30 +162,20 @@ def describe_trivial(scores: Tensor, flagged: float) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Rows by score, so that each resampling costs two sums over them and no sort."""
+    """Rows by score: one cell for each of the distinct scores, in ascending order."""
 
-    place: NDArray[np.int64]
-    """Which of the distinct scores, in ascending order, a row has."""
-    n_places: int
-    positive: Array
-    background: Array
+    cells: Cells
     first_called: int
-    """The lowest place that is called positive."""
+    """The lowest cell that is called positive."""
 
     @classmethod
     def of(cls, scores: Tensor, weights: RowWeights, threshold: float) -> _Sample:
         values, place = np.unique(scores.numpy(), return_inverse=True)
-        return cls(
-            place,
-            len(values),
-            weights.positive.numpy(),
-            weights.background.clamp(min=0).numpy(),
-            int(np.searchsorted(values, threshold)),
-        )
+        return cls(Cells(place, len(values), weights), int(np.searchsorted(values, threshold)))
 
-    def figures(self, prior: float, times: Array | None = None) -> Array:
-        """All metrics, in the order of NAMES, each row counted so many `times`."""
-        positive, background = (self._shares(weight, times) for weight in (self.positive, self.background))
+    def figures(self, prior: float, times: NDArray[np.int64] | None = None) -> Array:
+        """All metrics, in the order of `ESTIMATED`, each row counted so many `times`."""
+        positive, background = self.cells(times)
         recall = float(positive[self.first_called :].sum())
         flagged = float(background[self.first_called :].sum())
         below = background.cumsum() - background / 2
@@ -205,11 +189,6 @@ class _Sample:
         figures = np.array([accuracy, precision, recall, f1, auc, ap, flagged])
         return np.asarray(np.clip(figures, 0, 1), dtype=np.float64)
 
-    def _shares(self, weight: Array, times: Array | None) -> Array:
-        """The share of the weight at each place."""
-        mass = np.bincount(self.place, weights=weight if times is None else weight * times, minlength=self.n_places)
-        return np.asarray(mass / max(mass.sum(), 1e-300), dtype=np.float64)
-
 
 def _prior_draws(prior: float, interval: tuple[float, float] | None, draws: int, rng: np.random.Generator) -> Array:
     if interval is None:
@@ -221,11 +200,6 @@ def _prior_draws(prior: float, interval: tuple[float, float] | None, draws: int,
     step = rng.normal(size=draws) / norm.ppf(0.975)
     drawn = prior + np.where(step < 0, prior - low, high - prior) * step
     return np.asarray(np.clip(drawn, 1e-6, 1 - 1e-6), dtype=np.float64)
-
-
-def _interval(drawn: Array, level: float) -> tuple[Array, Array]:
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return low, high
 
 
 def _worst(
@@ -252,7 +226,7 @@ def _lines(m: EstimatedMetrics) -> Iterator[str]:
         f"Estimated without negatives from {m.n_labeled} labeled rows (worth {m.effective_labeled:.0f}) among "
         f"{m.n_population} at prior {m.prior:.3g}, if {m.assumption}; {m.level:.0%} intervals:"
     )
-    for name in NAMES:
+    for name in ESTIMATED:
         yield f"  {name:9} {getattr(m, name)}"
     for gamma, ranges in m.bounds.items():
         low, high = ranges["recall"]

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
+import sklearn
 
-from pue.errors import InvalidInput, PueWarning, UnknownName
-from pue.metrics.estimates import estimate_metrics
-
-METRICS = ("accuracy", "ap", "auc", "f1", "precision", "recall")
-RANKING = ("ap", "auc")
-"""These look at the order of the scores only, so that a threshold cannot make them trivial."""
+from pue.errors import InvalidInput, PueWarning, lookup
+from pue.judging.estimates import estimate_metrics
+from pue.judging.truth import METRICS, RANKING
 
 
 @dataclass(frozen=True)
@@ -33,8 +30,7 @@ class PUScorer:
     """None: the estimator's, else a single sample."""
 
     def __post_init__(self) -> None:
-        if self.metric not in METRICS:
-            raise UnknownName("metric", self.metric, METRICS)
+        lookup("metric", self.metric, METRICS)
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         model, rows = _last_step(estimator, X)
@@ -52,7 +48,7 @@ class PUScorer:
             scenario=self.scenario or str(getattr(model, "scenario", "single_sample")),
             draws=0,
         )
-        if found.trivial and self.metric not in RANKING:
+        if found.trivial and self.metric not in RANKING:  # no threshold makes an order of the scores trivial
             warnings.warn(f"this predictor {found.trivial}; its {self.metric} counts as 0.", PueWarning, stacklevel=2)
             return 0.0
         value: float = getattr(found, self.metric).value
@@ -74,7 +70,7 @@ SCORERS = {metric: PUScorer(metric) for metric in METRICS}
 
 
 def _last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
-    if isinstance(estimator, Pipeline):
+    if isinstance(estimator, sklearn.pipeline.Pipeline):
         return estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
     return estimator, X
 

@@ -11,8 +11,11 @@ import math
 
 from torch import Tensor
 
-from pue.data import require_propensity, require_vector
+from pue.core.data import require_propensity, require_vector
 from pue.errors import InvalidInput
+
+GAMMAS = (1.0, 1.25, 1.5, 2.0)
+"""Γ: by which factors a propensity may be wrong, wherever results are shown under that doubt."""
 
 
 def worst_case(h: Tensor, propensity: Tensor, gamma: float) -> tuple[float, float]:

@@ -9,13 +9,27 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import numpy as np
+import sklearn
 import torch
-from sklearn.metrics import average_precision_score, roc_auc_score
 from torch import Tensor
 
-from pue.data import require_vector
-from pue.decisions import ZERO, decide
+from pue.core.data import require_scores, require_vector
+from pue.core.decisions import ZERO, decide
 from pue.errors import InvalidInput
+
+METRICS = {
+    "accuracy": "accuracy",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "F1",
+    "auc": "AUC",
+    "ap": "average precision",
+}
+"""Name → title of the metrics people are shown, in the order in which they are shown."""
+BRIEF = {**METRICS, "ap": "AP"}
+"""The same for narrow columns."""
+RANKING = ("auc", "ap")
+"""Those that look at the order of the scores only; with "_hard" behind it, the name of the flavor of hard labels."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +63,10 @@ def evaluate(y: Tensor, scores: Tensor, *, threshold: float = ZERO) -> Metrics:
     (0.5, 0.5, 0.5, 0.75, 0.5)
     """
     require_vector("y", y)
-    require_vector("scores", scores, len(y))
+    require_scores(scores, len(y))
     scores, y = scores.detach().cpu(), y.cpu()
     if not bool(torch.isin(y, torch.tensor([1, 0, -1], dtype=y.dtype)).all()):
         raise InvalidInput("y must hold true classes: 1 for positive, 0 or -1 for negative.")
-    if not bool(torch.isfinite(scores).all()):
-        raise InvalidInput("scores hold NaN or infinity. Check the model and its inputs.")
     truth = (y == 1).numpy()
     if truth.all() or not truth.any():
         raise InvalidInput("metrics with truth need rows of both classes in y; found one class only.")
@@ -69,8 +81,8 @@ def evaluate(y: Tensor, scores: Tensor, *, threshold: float = ZERO) -> Metrics:
         precision=precision,
         recall=recall,
         f1=2 * hits / (share + flagged),
-        auc=float(roc_auc_score(truth, scores.numpy())),
-        ap=float(average_precision_score(truth, scores.numpy())),
+        auc=float(sklearn.metrics.roc_auc_score(truth, scores.numpy())),
+        ap=float(sklearn.metrics.average_precision_score(truth, scores.numpy())),
         auc_hard=(recall + specificity) / 2,
         ap_hard=ap_hard(precision, recall, share),
     )

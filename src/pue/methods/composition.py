@@ -7,18 +7,20 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from pue import weights
-from pue.data import PUData
+from pue.core import weights
+from pue.core.data import PUData
+from pue.core.losses import Loss, sigmoid
+from pue.core.risks import Risk
+from pue.core.weights import RowWeights
 from pue.errors import InvalidInput
-from pue.losses import Loss, sigmoid
 from pue.methods.protocol import Fitted, Task
-from pue.risks import Risk
-from pue.weights import RowWeights
+from pue.persistence import kept, kept_function
 
 Weigh = Callable[[PUData, float, Tensor | None], RowWeights]
 """(data, prior, propensity of the labeled rows or None) → weights."""
 
 
+@kept
 @dataclass(frozen=True)
 class Composition:
     """What a name stands for: which weights the rows get and which risk is minimised."""
@@ -29,23 +31,21 @@ class Composition:
     """(prior, loss) → risk."""
     loss: Loss = sigmoid
     """The loss it takes unless told otherwise."""
+    weights_alone: bool = True
+    """Whether the weights say all about what is minimised but loss and correction: then a forest can do it too."""
 
     def fit(self, task: Task) -> Fitted:
-        network = task.build(task.seed)
         weighed = self.weigh(task.data, task.prior, task.propensity)
-        history = task.train(network, weighed, self.risk(task.prior, task.loss or self.loss))
-        return Fitted(network, history)
+        return task.learn(weighed, self.risk(task.prior, task.loss or self.loss))
 
 
+@kept_function
 def pu_weights(data: PUData, prior: float, propensity: Tensor | None) -> RowWeights:
     """SCAR weights, or PUe's normalised inverse propensities where propensities are given."""
-    if propensity is None:
-        return weights.uniform(data.labels, prior=prior, scenario=data.scenario, sample_weight=data.sample_weight)
-    return weights.normalized_inverse_propensity(
-        data.labels, propensity, prior=prior, scenario=data.scenario, sample_weight=data.sample_weight
-    )
+    return weights.pu(data.labels, propensity, prior=prior, scenario=data.scenario, sample_weight=data.sample_weight)
 
 
+@kept_function
 def ipw_weights(data: PUData, prior: float, propensity: Tensor | None) -> RowWeights:
     """Unnormalised inverse propensities; the prior is not used."""
     if propensity is None:
@@ -55,6 +55,7 @@ def ipw_weights(data: PUData, prior: float, propensity: Tensor | None) -> RowWei
     return weights.inverse_propensity(data.labels, propensity, scenario=data.scenario, sample_weight=data.sample_weight)
 
 
+@kept_function
 def naive_weights(data: PUData, prior: float, propensity: Tensor | None) -> RowWeights:
     """Unlabeled rows count as negatives."""
     if propensity is not None:

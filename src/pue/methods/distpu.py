@@ -10,13 +10,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from pue.core.risks import binary_entropy, dist_pu
 from pue.methods.composition import pu_weights
 from pue.methods.protocol import Fitted, Task
-from pue.risks import binary_entropy, dist_pu
-from pue.training import Batch, Objective, Outcome, outcome, score
+from pue.persistence import kept
+from pue.training import Batch, Objective, StepRisk, score, step_risk
 from pue.training.augment import draw_beta, draw_partners
 
 
+@kept
 @dataclass(frozen=True)
 class DistPU:
     """Both stages; half of the epochs each. Propensities weight the labeled rows' term in both (Dist-PUe)."""
@@ -78,12 +80,12 @@ class PseudoLabels(Objective):
         self.register_buffer("pseudo", torch.where(labeled, 1.0, pseudo))
         self.register_buffer("labeled", labeled, persistent=False)
 
-    def forward(self, batch: Batch) -> Outcome:
+    def forward(self, batch: Batch) -> StepRisk:
         options = self.options
         rising = options.late_entropy * (1 - math.cos(math.pi * batch.epoch / (2 * batch.epochs)))
         risk = dist_pu(self.prior, entropy=max(rising, 1e-30))  # zero would leave the term out, and the sums have names
         scores = batch.network(batch.x).clamp(-10, 10)
-        base = outcome(risk, scores, batch)
+        base = step_risk(risk, scores, batch)
         share = draw_beta(options.beta, batch.generator)
         partner = draw_partners(len(batch.x), batch.generator, batch.part).to(batch.x.device)
 
@@ -99,7 +101,7 @@ class PseudoLabels(Objective):
             fresh, rows = batch.part.whole(torch.sigmoid(scores).to(self.pseudo)), batch.part.whole(batch.rows)
             self.pseudo[rows] = torch.where(self.labeled[rows], 1.0, fresh)
         value = base.value + options.mixed_entropy * extra[0] + options.mixup * extra[1]
-        return Outcome(value, torch.cat([base.sums, extra]), base.corrected)
+        return StepRisk(value, torch.cat([base.sums, extra]), base.corrected)
 
     def settings(self) -> Any:
         return [repr(self.options), self.prior]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pue.methods.protocol import Fitted, Task
+from pue.persistence import kept
 from pue.propensity.em import NetworkEM
 
 
+@kept
 @dataclass(frozen=True)
 class LatentClass:
     """The f of an estimator of f · e. Propensities are what it estimates itself, so none can be given."""

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
-from pue.data import PUData
+from pue.core.data import Features, PUData
+from pue.core.losses import Loss
+from pue.core.randomness import derive
+from pue.core.risks import Risk
+from pue.core.weights import RowWeights
 from pue.errors import InvalidInput
-from pue.losses import Loss
-from pue.randomness import derive
-from pue.risks import Risk
-from pue.training import Checkpointing, EpochRecord, Objective, RowStream, Training, train
-from pue.weights import RowWeights
+from pue.training import Checkpointing, EpochRecord, Objective, RowStream, Training, score, train
+from pue.trees import Forest, Trees, prior_threshold
+from pue.trees.forest import dense
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Everything a method may use: data, prior, propensities, how to build and train a network. No true class."""
+    """Everything a method may use: data, prior, propensities, what to fit and how. No true class."""
 
     data: PUData
     prior: float
@@ -39,6 +41,16 @@ class Task:
     progress: bool | None = None
     stream: RowStream | None = None
     """Where all rows but those of `data` come from, if they are not in memory."""
+    forest: Forest | None = None
+    """What methods of one stage fit instead of a network."""
+
+    def learn(self, weights: RowWeights, risk: Risk) -> Fitted:
+        """A network trained on this risk, or a forest: it has a risk of its own, with the same weights."""
+        if self.forest is None:
+            network = self.build(self.seed)
+            return Fitted(network, self.train(network, weights, risk))
+        trees = self.forest.fit(self.data, weights, self.seed)
+        return Fitted(trees, [], prior_threshold(trees.log_odds(dense(self.data.x)), weights))
 
     def train(
         self, network: nn.Module, weights: RowWeights, risk: Risk | Objective, *, stage: int = 0, **changes: Any
@@ -67,11 +79,19 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A trained network; a row is called positive where its score reaches `threshold`."""
+    """A trained network or forest; a row is called positive where its score reaches `threshold`."""
 
-    network: nn.Module
+    model: nn.Module | Trees
     history: list[EpochRecord]
     threshold: float = 0.0
+
+    def scores(self, x: Features) -> Tensor:
+        return scores_of(self.model, x)
+
+
+def scores_of(model: nn.Module | Trees, x: Features) -> Tensor:
+    """The output of a network, or the log-odds of a forest."""
+    return torch.from_numpy(model.log_odds(dense(x))) if isinstance(model, Trees) else score(model, x)
 
 
 class Method(Protocol):
@@ -83,3 +103,10 @@ class Method(Protocol):
         ...
 
     def fit(self, task: Task) -> Fitted: ...
+
+
+@runtime_checkable
+class UsesNegatives(Protocol):
+    """A method that weights rows labeled −1 by propensities of their own."""
+
+    uses_negatives: ClassVar[bool]

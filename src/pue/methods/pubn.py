@@ -7,17 +7,19 @@ from typing import Any, ClassVar
 
 import torch
 
-from pue.data import population_rows
+from pue.core.data import population_rows
+from pue.core.losses import logistic
+from pue.core.risks import nnpu
+from pue.core.risks import pubn as pubn_risk
+from pue.core.weights import biased_negatives, pubn, pubn_region, pubn_threshold
 from pue.errors import InvalidInput
-from pue.losses import logistic
 from pue.methods.composition import pu_weights
 from pue.methods.protocol import Fitted, Task
-from pue.risks import nnpu
-from pue.risks import pubn as pubn_risk
+from pue.persistence import kept
 from pue.training import score
-from pue.weights import biased_negatives, pubn, pubn_region, pubn_threshold
 
 
+@kept
 @dataclass(frozen=True)
 class PUbN:
     """Three steps: learn σ(x) = P(x lies where labels come from) by nnPU, cut it at η, minimise the PUbN risk.

@@ -9,18 +9,20 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from pue.data import PUData, as_float, gather
+from pue.core.data import PUData, as_float, gather
+from pue.core.losses import sigmoid as sigmoid_loss
+from pue.core.randomness import derive
+from pue.core.risks import Risk, binary_entropy, nnpu
+from pue.core.weights import RowWeights
 from pue.errors import InvalidInput
-from pue.losses import sigmoid as sigmoid_loss
 from pue.methods.composition import pu_weights
 from pue.methods.protocol import Fitted, Task
-from pue.randomness import derive
-from pue.risks import Risk, binary_entropy, nnpu
-from pue.training import Batch, Objective, Outcome, outcome, score
+from pue.persistence import kept
+from pue.training import Batch, Objective, StepRisk, score, step_risk
 from pue.training.processes import place
-from pue.weights import RowWeights
 
 
+@kept
 @dataclass(frozen=True)
 class SelfPU:
     """Stages are shares of the epochs, as in the authors' 200: warm-up 10, self-paced to 50, then mutual.
@@ -121,7 +123,7 @@ class SelfPaced(Objective):
         self.trusted[student, order[:count].to(self.trusted.device)] = True
         self.trusted[student, order[len(order) - count :].to(self.trusted.device)] = True
 
-    def forward(self, batch: Batch) -> Outcome:
+    def forward(self, batch: Batch) -> StepRisk:
         network = batch.network
         assert isinstance(network, Students)
         done = batch.epoch / batch.epochs
@@ -143,12 +145,12 @@ class SelfPaced(Objective):
                     loss = loss + disagreement
             value, corrected = value + loss, corrected or part.corrected
             sums.append(torch.cat([part.sums, difference[None]]))
-        return Outcome(value, torch.stack(sums).sum(0), corrected)
+        return StepRisk(value, torch.stack(sums).sum(0), corrected)
 
     def _calibrates(self, done: float) -> bool:
         return self.options.calibrate and self.options.warm_up <= done < self.options.paced
 
-    def _paced(self, student: int, scores: Tensor, batch: Batch, *, calibrated: bool) -> Outcome:
+    def _paced(self, student: int, scores: Tensor, batch: Batch, *, calibrated: bool) -> StepRisk:
         """nnPU on the rows not trusted, the entropy of the prediction on those that are."""
         trusted = self.trusted[student, batch.rows].to(scores.dtype)
         to_risk, to_entropy = 1 - trusted, trusted
@@ -157,9 +159,9 @@ class SelfPaced(Objective):
             to_risk, to_entropy = self._calibrated(batch.network.students[student], batch, trusted)
         # The rows that leave the pool take their mass with them; the others stand in for it.
         weights = RowWeights(batch.weights.positive, _rescaled(batch.weights.negative, to_risk))
-        part = outcome(self.risk, scores, Batch(**{**vars(batch), "weights": weights}))
+        part = step_risk(self.risk, scores, Batch(**{**vars(batch), "weights": weights}))
         entropy = batch.reduce(((batch.share * to_entropy) @ binary_entropy(scores))[None])
-        return Outcome(part.value + entropy[0], torch.cat([part.sums, entropy]), part.corrected)
+        return StepRisk(part.value + entropy[0], torch.cat([part.sums, entropy]), part.corrected)
 
     def _calibrated(self, network: nn.Module, batch: Batch, trusted: Tensor) -> tuple[Tensor, Tensor]:
         """Weights of (risk, entropy) for every row: how much a step on each would lower the entropy of held-out rows.

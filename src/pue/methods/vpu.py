@@ -8,13 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pue.losses import logistic
+from pue.core.losses import logistic
+from pue.core.risks import Risk
+from pue.core.weights import RowWeights
 from pue.methods.composition import pu_weights
 from pue.methods.protocol import Fitted, Task
-from pue.risks import Risk
-from pue.training import Batch, Objective, Outcome, outcome
+from pue.persistence import kept
+from pue.training import Batch, Objective, StepRisk, step_risk
 from pue.training.augment import draw_beta
-from pue.weights import RowWeights
 
 
 def variational(prior: float) -> Risk:
@@ -32,6 +33,7 @@ def variational(prior: float) -> Risk:
     return Risk(("predicted positives", "labeled"), sums, combine)
 
 
+@kept
 @dataclass(frozen=True)
 class VPU:
     """The variational risk and the authors' regulariser: log Φ of a blend of an unlabeled and a labeled row is the log
@@ -58,9 +60,9 @@ class Consistent(Objective):
         self.options, self.prior = settings, prior
         self.register_buffer("labeled", labeled, persistent=False)
 
-    def forward(self, batch: Batch) -> Outcome:
+    def forward(self, batch: Batch) -> StepRisk:
         scores = batch.network(batch.x)
-        base = outcome(variational(self.prior), scores, batch)
+        base = step_risk(variational(self.prior), scores, batch)
         labeled = batch.part.whole(self.labeled[batch.rows])
         known, others = torch.nonzero(labeled)[:, 0], torch.nonzero(~labeled)[:, 0]
         gap = scores.new_zeros(())
@@ -77,7 +79,7 @@ class Consistent(Objective):
             mass = batch.share[own] / batch.part.whole(batch.share)[others].sum()
             gap = mass @ (logistic(blend) + target).square()
         extra = batch.reduce(gap[None])
-        return Outcome(base.value + self.options.consistency * extra[0], torch.cat([base.sums, extra]))
+        return StepRisk(base.value + self.options.consistency * extra[0], torch.cat([base.sums, extra]))
 
     def settings(self) -> Any:
         return [repr(self.options), self.prior]

@@ -8,21 +8,19 @@
     ├── tensors.safetensors  every tensor and array the tree refers to
     └── estimator-0.skops …  every scikit-learn estimator, one file each
 
-Which types there are is decided by `registry.TYPES` alone, never by a file. One more type is one line there:
+Which types there are is decided by the library, never by a file: whoever defines a type says beside it that models may
+hold it.
 
-- a frozen dataclass of `pue`: `"PUModel": Record("models:PUModel")`. Fields are stored by name and checked against
-  their annotations; a field added later needs a default, so that older files still load;
-- an estimator of `pue` in scikit-learn's style: `"Bag": Estimator("bags:Bag", fitted={"members_": list[Any]})`, stored
-  as its parameters and the fitted attributes named there, with their types;
-- a function: a line in `functions.FUNCTIONS`; it is stored by name;
-- an estimator of scikit-learn or a library like it: its types in `trusted.NODES`, and in `soundness.CHECKS` what its
-  compiled code would read without looking.
+- a frozen dataclass: `@kept`, or `@kept_with_network` where one of its fields is a network;
+- an estimator in scikit-learn's style: `@kept_estimator`, with the types of its fitted attributes;
+- a function: `@kept_function`, or `keep_functions` for all functions of a registry; it is stored by name;
+- an estimator of scikit-learn or a library like it: its types in `trusted.toml`, and in `estimator_checks.CHECKS` what
+  its compiled code would read without looking.
 
-Paths are relative to `pue` and are imported only when a value of that type is met.
+`model.save` and `model.load` do the rest.
 """
 
-from __future__ import annotations
+from pue.persistence.networks import NetworkParts
+from pue.persistence.registry import keep_functions, kept, kept_estimator, kept_function, kept_with_network
 
-from pue.persistence.model import load, save
-
-__all__ = ["load", "save"]
+__all__ = ["NetworkParts", "keep_functions", "kept", "kept_estimator", "kept_function", "kept_with_network"]

@@ -9,6 +9,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 
 def fits(value: Any, annotation: Any) -> bool:
@@ -52,5 +53,6 @@ def _instance_fits(value: Any, wanted: type) -> bool:
     if wanted in (int, float):
         return isinstance(value, Integral if wanted is int else Real) and not isinstance(value, bool)
     if getattr(wanted, "_is_protocol", False) and not getattr(wanted, "_is_runtime_protocol", False):
-        return is_dataclass(value)  # such as `Method`: what fits is a value, and values are dataclasses
+        # Such as `Method`: what fits is a value, and values are dataclasses; a classifier, one that changes, is none.
+        return is_dataclass(value) and not isinstance(value, BaseEstimator)
     return isinstance(value, wanted)

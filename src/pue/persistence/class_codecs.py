@@ -4,73 +4,54 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass
 from dataclasses import fields as fields_of
 from functools import cache
-from importlib import import_module
 from numbers import Integral
 from typing import Any, get_type_hints
 
 from pue.errors import ModelError
 from pue.persistence.annotations import fits
-from pue.persistence.networks import decode_network, encode_network
+from pue.persistence.networks import NetworkParts, decode_network, encode_network
 from pue.persistence.tree import Reader, Writer, fields
 
 
 @dataclass(frozen=True)
-class Parts:
-    """Which entries of a class are a network, its backbone and its input spec."""
+class ClassCodec:
+    """Values of exactly one class."""
 
-    network: str
-    backbone: str
-    spec: str
-
-
-@dataclass(frozen=True)
-class PueClass:
-    """A class by its path inside `pue`, "module.submodule:Class", imported when it is needed."""
-
-    path: str
-
-    @property
-    def name(self) -> str:
-        return self.path.partition(":")[2]
+    kind: type[Any]
 
     def owns(self, value: Any) -> bool:
-        kind = type(value)
-        return f"{kind.__module__}:{kind.__qualname__}" == f"pue.{self.path}"
-
-    def find(self) -> Any:
-        return getattr(import_module(f"pue.{self.path.partition(':')[0]}"), self.name)
+        return type(value) is self.kind
 
 
 @dataclass(frozen=True)
-class Record(PueClass):
+class DataclassCodec(ClassCodec):
     """A dataclass: its fields by name, each checked against its annotation."""
 
-    network: Parts | None = None
+    network: NetworkParts | None = None
 
     def encode(self, value: Any, writer: Writer, at: str) -> Any:
         return _encode({entry.name: getattr(value, entry.name) for entry in fields_of(value)}, self.network, writer, at)
 
     def decode(self, payload: Any, reader: Reader, at: str) -> Any:
-        kind = self.find()
+        kind: Any = self.kind
         needed = [e.name for e in fields_of(kind) if e.default is MISSING and e.default_factory is MISSING]
         found = fields(payload, at, needed, optional=[e.name for e in fields_of(kind) if e.name not in needed])
         values = _decode(found, self.network, reader, at)
-        return _construct(kind, _checked(values, _hints(kind), self.name), at)
+        return _construct(kind, _checked(values, _hints(kind), kind.__name__), at)
 
 
 @dataclass(frozen=True)
-class Estimator(PueClass):
+class EstimatorCodec(ClassCodec):
     """An estimator: its parameters, and its fitted attributes with their types; it need not be fitted."""
 
-    fitted: Mapping[str, Any] = field(default_factory=dict)
+    fitted: Mapping[str, Any]
     optional: tuple[str, ...] = ()
-    """Attributes that a fit does not always leave."""
+    either: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
-    """Parameters and attributes that belong to the machine or the moment; they come back as their defaults."""
-    network: Parts | None = None
+    network: NetworkParts | None = None
 
     def encode(self, value: Any, writer: Writer, at: str) -> Any:
         parameters = value.get_params(deep=False)
@@ -78,42 +59,41 @@ class Estimator(PueClass):
         unknown = [name for name in attributes if name not in self.fitted and name not in self.dropped]
         if unknown:
             raise ModelError(
-                f"{at} cannot be saved: {self.name} has no attribute {unknown[0]!r} of its own. Delete it."
+                f"{at} cannot be saved: {self.kind.__name__} has no attribute {unknown[0]!r} of its own. Delete it."
             )
         if not isinstance(parameters.get("random_state"), Integral):
             parameters.pop("random_state", None)  # None is the default, and a generator's state is no part of a model
         kept = {name: entry for name, entry in parameters.items() if name not in self.dropped}
         fitted = {name: entry for name, entry in attributes.items() if name not in self.dropped}
-        return {
-            "parameters": _encode(kept, None, writer, at),
-            "fitted": _encode(fitted, self.network, writer, at),
-        }
+        return {"parameters": _encode(kept, None, writer, at), "fitted": _encode(fitted, self.network, writer, at)}
 
     def decode(self, payload: Any, reader: Reader, at: str) -> Any:
-        kind = self.find()
+        kind: Any = self.kind
         parameters, attributes = fields(payload, at, ["parameters", "fitted"]).values()
         names = [name for name in inspect.signature(kind).parameters if name not in self.dropped]
         values = _decode(fields(parameters, at, [], optional=names), None, reader, at)
-        estimator = _construct(kind, _checked(values, _hints(kind.__init__), self.name), at)
+        estimator = _construct(kind, _checked(values, _hints(kind.__init__), kind.__name__), at)
         if attributes != {}:
-            needed = [name for name in self.fitted if name not in self.optional]
-            found = _decode(
-                fields(attributes, at, needed, optional=self.optional), self.network, reader, at, vars(estimator)
-            )
-            vars(estimator).update(_checked(found, self.fitted, self.name))
+            free = {*self.optional, *self.either}
+            stored = fields(attributes, at, [name for name in self.fitted if name not in free], optional=free)
+            if self.either and sum(name in stored for name in self.either) != 1:
+                raise ModelError(f"{at} should have one of {', '.join(self.either)}: the model is damaged.")
+            found = _decode(stored, self.network, reader, at, vars(estimator))
+            vars(estimator).update(_checked(found, self.fitted, kind.__name__))
         return estimator
 
 
-def _encode(values: Mapping[str, Any], network: Parts | None, writer: Writer, at: str) -> dict[str, Any]:
-    name = None if network is None else network.network
+def _encode(values: Mapping[str, Any], network: NetworkParts | None, writer: Writer, at: str) -> dict[str, Any]:
     return {
-        key: encode_network(value, writer, f"{at}.{key}") if key == name else writer.encode(value, f"{at}.{key}")
+        key: encode_network(value, network, writer, f"{at}.{key}")
+        if network is not None and key == network.network
+        else writer.encode(value, f"{at}.{key}")
         for key, value in values.items()
     }
 
 
 def _decode(
-    stored: Mapping[str, Any], network: Parts | None, reader: Reader, at: str, around: Mapping[str, Any] | None = None
+    stored: Mapping[str, Any], network: NetworkParts | None, reader: Reader, at: str, around: Mapping[str, Any] = {}
 ) -> dict[str, Any]:
     """The values of all entries; the network last, for it is built from others. `around` are those stored elsewhere."""
     name = None if network is None else network.network
@@ -122,10 +102,8 @@ def _decode(
     if isinstance(path, str) and ":" in path:
         reader.backbones(path)  # refused unless the caller gave it: a later fit would import it
     if network is not None and network.network in stored:
-        known = {**(around or {}), **values}
-        values[network.network] = decode_network(
-            stored[network.network], known.get(network.backbone), known.get(network.spec), reader, f"{at}.{name}"
-        )
+        known = {**around, **values}
+        values[network.network] = decode_network(stored[network.network], network, known, reader, f"{at}.{name}")
     return values
 
 

@@ -6,19 +6,17 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import stat
 import sys
-import uuid
 from collections.abc import Mapping
-from importlib.metadata import version
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 from pue.errors import ModelError
+from pue.files import set_aside, writing_folder
 from pue.persistence import strict_json
 from pue.persistence.tree import fields
-from pue.training.checkpoints import fsync
 
 SCHEMA = 1
 FORMAT = "pue model"
@@ -29,23 +27,16 @@ _LIBRARIES = ("torch", "numpy", "scikit-learn", "safetensors", "skops")
 
 
 def write_folder(target: Path, files: Mapping[str, bytes]) -> None:
-    """Files and manifest into a hidden folder beside the target, flushed to the disk, then renamed."""
-    token = uuid.uuid4().hex[:12]
-    partial, old = (target.parent / f".{target.name}.{token}.{kind}" for kind in ("partial", "replaced"))
+    """Files and manifest, as a whole or not at all."""
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial.mkdir()
-        for name, data in {**files, MANIFEST: _manifest(files)}.items():
-            _write(partial / name, data)
-        fsync(partial)
-        _swap(partial, target, old)
+        with writing_folder(target) as partial:
+            for name, data in {**files, MANIFEST: _manifest(files)}.items():
+                (partial / name).write_bytes(data)
     except OSError as error:
         raise ModelError(
             f"the model cannot be saved to {target} ({error.strerror or error}). Free some space or choose another "
             "place; what was there before is untouched."
         ) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def require_replaceable(target: Path) -> None:
@@ -85,7 +76,7 @@ def versions() -> dict[str, str]:
     return {
         "pue": sys.modules["pue"].__version__,
         "python": sys.version.split()[0],
-        **{library: version(library) for library in _LIBRARIES},
+        **{library: found.version for library in _LIBRARIES for found in distributions(name=library)},
     }
 
 
@@ -155,30 +146,6 @@ def _read(path: Path, record: Mapping[str, Any] | None = None, name: str = MANIF
 def _no_folder(folder: Path) -> str:
     if os.path.lexists(folder):
         return f"{folder} is no folder. Pass the folder that save() wrote, not a file in it."
-    left = sorted(folder.absolute().parent.glob(f".{folder.name}.*.replaced"))
-    if left:
+    if left := set_aside(folder):
         return f"there is no {folder}, but a save that was killed left the model before it: rename {left[0]} to it."
     return f"there is no {folder}. Pass the folder that save() wrote."
-
-
-def _swap(partial: Path, target: Path, old: Path) -> None:
-    """The new folder in the place of the old one; whatever goes wrong, the old one is back."""
-    try:
-        if target.exists():
-            os.rename(target, old)
-        os.rename(partial, target)
-        fsync(target.parent)
-    except BaseException:
-        if not partial.exists():
-            os.rename(target, partial)
-        if old.exists():
-            os.rename(old, target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _write(path: Path, data: bytes) -> None:
-    with path.open("xb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())

@@ -11,30 +11,11 @@ _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?|[-+]?inf|[
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
 _OBJECTIVE = re.compile(r"(binary|cross_entropy|regression)( [a-z_]+(:[-+.0-9e]+)?)*")
 """Those of one score a row: others write as many scores as they say, wherever that leads."""
-_HEADER = {
-    "version",
-    "num_class",
-    "num_tree_per_iteration",
-    "label_index",
-    "max_feature_idx",
-    "objective",
-    "feature_names",
-    "feature_infos",
-    "tree_sizes",
-    "monotone_constraints",
-}
+_HEADER = {"version", "num_class", "num_tree_per_iteration", "label_index", "max_feature_idx", "objective",
+           "feature_names", "feature_infos", "tree_sizes", "monotone_constraints"}  # fmt: skip
 _LEAVES = ("leaf_value", "leaf_weight", "leaf_count")
-_SPLITS = (
-    "split_feature",
-    "split_gain",
-    "threshold",
-    "decision_type",
-    "left_child",
-    "right_child",
-    "internal_value",
-    "internal_weight",
-    "internal_count",
-)
+_SPLITS = ("split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child",
+           "internal_value", "internal_weight", "internal_count")  # fmt: skip
 _TREE = {*_LEAVES, *_SPLITS, "num_leaves", "num_cat", "cat_boundaries", "cat_threshold", "is_linear", "shrinkage"}
 
 
@@ -61,9 +42,8 @@ def check_text(text: str) -> None:
 
 def _check_tree(tree: dict[str, str], columns: int) -> None:
     leaves, categories = _whole(tree, "num_leaves"), _whole(tree, "num_cat")
-    _require(
-        leaves >= 1 and categories >= 0 and tree.get("is_linear", "0") == "0", "a tree has no leaves, or is linear"
-    )
+    sound = leaves >= 1 and categories >= 0 and tree.get("is_linear", "0") == "0"
+    _require(sound, "a tree has no leaves, or is linear")
     splits = leaves - 1
     for name, length in [*((name, leaves) for name in _LEAVES), *((name, splits) for name in _SPLITS)]:
         found = tree.get(name, "").split()
@@ -88,9 +68,8 @@ def _check_categories(tree: dict[str, str], categories: int) -> None:
     for decision, threshold in zip(tree["decision_type"].split(), tree["threshold"].split(), strict=True):
         _require(bool(_WHOLE.fullmatch(decision)) and 0 <= int(decision) < 16, "decision_type is none")
         if int(decision) & 1:
-            _require(
-                bool(_WHOLE.fullmatch(threshold)) and 0 <= int(threshold) < categories, "no such set of categories"
-            )
+            known = bool(_WHOLE.fullmatch(threshold)) and 0 <= int(threshold) < categories
+            _require(known, "no such set of categories")
 
 
 def _entries(lines: str, allowed: set[str]) -> dict[str, str]:

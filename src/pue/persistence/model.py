@@ -18,9 +18,18 @@ from pue.errors import ModelError, PueWarning
 from pue.persistence import strict_json
 from pue.persistence.folder import MODEL, TENSORS, read_folder, require_replaceable, write_folder
 from pue.persistence.registry import TYPES
+from pue.persistence.skops_files import SkopsCodec
 from pue.persistence.tree import Backbones, Reader, Writer
+from pue.persistence.value_codecs import VALUES
 
 Factory = nn.Module | Callable[..., Any]
+Given = Factory | Mapping[str, Factory] | None
+
+TYPES |= {**VALUES, "skops": SkopsCodec()}  # beside what the storeys register
+
+
+def _nothing(name: str) -> None:
+    """A type that is not known stays unknown."""
 
 
 def save(value: Any, path: str | PathLike[str]) -> None:
@@ -38,28 +47,26 @@ def save(value: Any, path: str | PathLike[str]) -> None:
         raise ModelError("the model cannot be saved: it contains itself, or is nested too deep.") from error
     files = {MODEL: tree, TENSORS: tensors_to_bytes(writer.tensors), **writer.files}
     try:
-        _decode(files, name, lambda path: path)
+        _decode(files, name, lambda path: path, _nothing)
     except ModelError as error:
         raise ModelError(f"this model could not be loaded again, so it is not saved: {error}") from error
     write_folder(target, files)
 
 
-def load(path: str | PathLike[str], *, backbone: Factory | Mapping[str, Factory] | None = None) -> Any:
-    """The model that `save` wrote, on the CPU. Nothing of a damaged or hostile folder is run: it is a `ModelError`.
-
-    A model whose backbone is an import path "package.module:factory" does not import it: pass what stands there as
-    `backbone`, or a dictionary from import paths where there are several.
+def load(path: str | PathLike[str], *, backbone: Given = None, unknown: Callable[[str], None] = _nothing) -> Any:
+    """The model that `save` wrote, if its types are registered; `unknown` gets the name of one that is not, and may
+    import the module that registers it.
     """
     folder = Path(path)
     files, written_by = read_folder(folder)
     _warn_of_another_version(files, written_by, folder)
-    return _decode(files, "the model", _given(backbone))
+    return _decode(files, "the model", _given(backbone), unknown)
 
 
-def _decode(files: Mapping[str, bytes], name: str, backbones: Backbones) -> Any:
+def _decode(files: Mapping[str, bytes], name: str, backbones: Backbones, unknown: Callable[[str], None]) -> Any:
     tree = strict_json.parse(files[MODEL], MODEL)
     estimators = {name: data for name, data in files.items() if name not in (MODEL, TENSORS)}
-    reader = Reader(TYPES, _tensors(files[TENSORS]), estimators, backbones)
+    reader = Reader(TYPES, _tensors(files[TENSORS]), estimators, backbones, unknown)
     value = reader.decode(tree, name)
     reader.finish()
     return value
@@ -72,7 +79,7 @@ def _tensors(data: bytes) -> dict[str, Tensor]:
         raise ModelError(f"{TENSORS} is damaged ({error}). Restore the folder from a copy, or save again.") from error
 
 
-def _given(backbone: Factory | Mapping[str, Factory] | None) -> Backbones:
+def _given(backbone: Given) -> Backbones:
     def find(path: str) -> Factory:
         found = backbone.get(path) if isinstance(backbone, Mapping) else backbone
         if found is None:
@@ -92,5 +99,5 @@ def _warn_of_another_version(files: Mapping[str, bytes], written_by: Mapping[str
             f"{folder} was written with scikit-learn {there}; here it is {here}. Check some predictions, or fit and "
             "save the model again.",
             PueWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

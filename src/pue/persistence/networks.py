@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from reprlib import repr as short
 from typing import Any
 
@@ -10,27 +12,38 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from pue.backbones import InputSpec, build
 from pue.errors import ModelError
-from pue.methods.selfpu import Students
 from pue.persistence.tree import Reader, Writer, fields
 
 SPARE = 2**24
 """Numbers that building a network may take beside its weights, among them the two rows of its trial pass."""
 
 
-def encode_network(network: nn.Module, writer: Writer, at: str) -> Any:
+@dataclass(frozen=True)
+class NetworkParts:
+    """Which entries of a class are a network, its backbone and its input spec, and what builds it from these two."""
+
+    network: str
+    backbone: str
+    spec: str
+    build: Callable[..., nn.Module]
+    pair: type[nn.Module] | None = None
+    """A module made of two such networks, which the network may be instead of one."""
+
+
+def encode_network(network: nn.Module, parts: NetworkParts, writer: Writer, at: str) -> Any:
     state = network.state_dict()
     return {
-        "students": isinstance(network, Students),
+        "students": parts.pair is not None and isinstance(network, parts.pair),
         "channels_last": any(tensor.ndim == 4 and not tensor.is_contiguous() for tensor in state.values()),
         "state": {name: writer.tensor(tensor, f"{at}.{name}") for name, tensor in state.items()},
     }
 
 
-def decode_network(payload: Any, backbone: Any, spec: InputSpec | None, reader: Reader, at: str) -> nn.Module:
-    """On the CPU and ready to score, whatever it was trained on."""
-    students, channels_last, names = fields(payload, at, ["students", "channels_last", "state"]).values()
+def decode_network(payload: Any, parts: NetworkParts, around: Mapping[str, Any], reader: Reader, at: str) -> nn.Module:
+    """On the CPU and ready to score, whatever it was trained on; `around` are the other entries of its class."""
+    backbone, spec = around.get(parts.backbone), around.get(parts.spec)
+    paired, channels_last, names = fields(payload, at, ["students", "channels_last", "state"]).values()
     names = fields(names, at, names if isinstance(names, dict) else ["weights"])
     if spec is None or backbone is None:
         raise ModelError(
@@ -39,7 +52,8 @@ def decode_network(payload: Any, backbone: Any, spec: InputSpec | None, reader: 
         )
     state = {name: reader.tensor(tensor, f"{at}.{name}") for name, tensor in names.items()}
     try:
-        network = _build(backbone, spec, students is True, reader, sum(tensor.numel() for tensor in state.values()))
+        numbers = sum(tensor.numel() for tensor in state.values())
+        network = _build(parts, backbone, spec, reader, numbers, paired=paired is True)
         for name, tensor in network.state_dict().items():
             if name in state and state[name].dtype != tensor.dtype:
                 raise ModelError(f"{name} should be of {tensor.dtype}; it is of {state[name].dtype}")
@@ -55,15 +69,19 @@ def decode_network(payload: Any, backbone: Any, spec: InputSpec | None, reader: 
     return network.eval()
 
 
-def _build(backbone: Any, spec: InputSpec, students: bool, reader: Reader, numbers: int) -> nn.Module:
+def _build(parts: NetworkParts, backbone: Any, spec: Any, reader: Reader, numbers: int, *, paired: bool) -> nn.Module:
     own = isinstance(backbone, str) and ":" in backbone
     factory = reader.backbones(backbone) if own else backbone
     # Convolutions take images of any size; all others have a weight for every number of a row.
     if not own and spec.size > SPARE // 2 + (0 if len(spec.shape) == 3 else numbers):
         raise ModelError(f"rows of shape {spec.shape} are too large for it")
     with _Budget(math.inf if own else SPARE + 2 * numbers):
-        network = build(factory, spec, seed=0)
-        return Students(network, build(factory, spec, seed=0)) if students else network
+        network = parts.build(factory, spec, seed=0)
+        if not paired:
+            return network
+        if parts.pair is None:
+            raise ModelError("it is never a pair of networks")
+        return parts.pair(network, parts.build(factory, spec, seed=0))
 
 
 class _Budget(TorchFunctionMode):

@@ -1,123 +1,90 @@
-"""Every type that a model may hold. A file names them by these names; where they lie in `pue` is known only here."""
+"""What a model may hold: every storey names its own types and functions, with a decorator where they are defined.
+
+Only what stands here is ever built, by its name here. A file brings names and numbers, never a path and never code.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from torch import nn
-
-from pue.backbones import InputSpec
-from pue.data import Scenario
-from pue.persistence.functions import FunctionCodec, PartialCodec
-from pue.persistence.plain import (
-    ArrayCodec,
-    DictCodec,
-    EnumCodec,
-    FloatCodec,
-    NamesCodec,
-    PairsCodec,
-    PrecisionCodec,
-    ScalarCodec,
-    TensorCodec,
-    TupleCodec,
-)
-from pue.persistence.records import Estimator, Parts, Record
-from pue.persistence.skops_files import SkopsCodec
+from pue.core.losses import LOSSES
+from pue.errors import InvalidInput
+from pue.persistence.class_codecs import ClassCodec, DataclassCodec, EstimatorCodec
+from pue.persistence.networks import NetworkParts
 from pue.persistence.tree import Codec
-from pue.priors import PriorEstimate
-from pue.probabilities import Calibrator
-from pue.propensity import PropensityModel, PropensityReport
-from pue.training import EpochRecord
+
+Kind = TypeVar("Kind", bound=type)
+Function = TypeVar("Function", bound=Callable[..., Any])
+Names = tuple[str, ...]
+Named = Callable[[], Mapping[str, Callable[..., Any]]]
+"""Functions by name as they are now: the registries of methods and backbones may grow."""
+
+TYPES: dict[str, Codec] = {}
+FUNCTIONS: dict[str, Callable[..., Any]] = {}
+_FUNCTIONS: dict[str, Named] = {"losses.": lambda: LOSSES}
+_FACTORIES: dict[str, Named] = {}
 
 
-def _records(module: str, *names: str) -> dict[str, Codec]:
-    return {name: Record(f"{module}:{name}") for name in names}
+def kept(kind: Kind) -> Kind:
+    """Models may hold values of this frozen dataclass; a class decorator.
+
+    Fields are stored by name and checked against their annotations. A field added later needs a default, so that older
+    files still load.
+    """
+    return _keep(kind, DataclassCodec(kind))
 
 
-_FITTED: dict[str, Any] = {
-    "prior_": float,
-    "prior_estimate_": PriorEstimate | None,
-    "propensity_": NDArray[Any] | None,
-    "propensity_report_": PropensityReport | None,
-    "_propensity_model": PropensityModel | None,
-    "classes_": NDArray[Any],
-    "n_features_in_": int,
-    "feature_names_in_": NDArray[Any],
-}
-"""What every fitted `PUEstimator` has."""
+def kept_with_network(parts: NetworkParts) -> Callable[[Kind], Kind]:
+    """Like `kept`, for a dataclass of which one field is a network."""
+    return lambda kind: _keep(kind, DataclassCodec(kind, parts))
 
-TYPES: dict[str, Codec] = {
-    "tuple": TupleCodec(),
-    "dict": DictCodec(),
-    "pairs": PairsCodec(),
-    "float": FloatCodec(),
-    "tensor": TensorCodec(),
-    "array": ArrayCodec(),
-    "number": ScalarCodec(),
-    "names": NamesCodec(),
-    "precision": PrecisionCodec(),
-    "scenario": EnumCodec(Scenario),
-    "function": FunctionCodec(),
-    "partial": PartialCodec(),
-    "skops": SkopsCodec(),
-    **_records("backbones.inputs", "InputSpec"),
-    **_records("training.augment", "Augmentation"),
-    **_records("training.batches", "Batching"),
-    **_records("training.settings", "EpochRecord", "Training"),
-    **_records("priors.interval", "PriorEstimate"),
-    **_records("reduction", "Reduction"),
-    **_records("patches", "PatchFeatures"),
-    **_records("methods.composition", "Composition"),
-    **_records("methods.distpu", "DistPU"),
-    **_records("methods.em", "LatentClass"),
-    **_records("methods.pubn", "PUbN"),
-    **_records("methods.selfpu", "SelfPU"),
-    **_records("methods.thresholds", "Thresholded"),
-    **_records("methods.vpu", "VPU"),
-    **_records("model.model", "HeldOut", "PUModel"),
-    **_records("probabilities", "Monotone", "Sigmoid"),
-    **_records("tables.encoders", "Categories", "Dates", "Numbers", "Texts"),
-    **_records("tables.vectorize", "Vectorizer"),
-    **_records("propensity.anchor", "Anchor", "AnchorModel"),
-    **_records("propensity.auto", "Auto"),
-    **_records("propensity.boosted", "Boosted", "BoostedModel", "Platt"),
-    **_records("propensity.calibration", "Power", "Steps"),
-    **_records("propensity.constant", "Constant", "ConstantModel"),
-    **_records("propensity.crossfit", "CrossFit", "CrossFitted"),
-    **_records("propensity.double_logistic", "DoubleLogistic"),
-    **_records("propensity.groups", "GroupModel", "Groups"),
-    **_records("propensity.known", "Known", "KnownModel"),
-    **_records("propensity.lbe", "LBE"),
-    **_records("propensity.local_certainty", "LocalCertainty"),
-    **_records("propensity.logistic", "Logistic", "LogisticModel"),
-    **_records("propensity.neighbors", "Neighbors", "NeighborsModel"),
-    **_records("propensity.network", "Network"),
-    "NetworkModel": Record("propensity.network:NetworkModel", Parts("network", "backbone", "spec")),
-    **_records("propensity.newton", "Design", "LinearModel"),
-    **_records("propensity.patches", "Patches", "PatchesModel"),
-    **_records("propensity.pool", "Pool", "Pooled"),
-    **_records("propensity.process", "PropensityReport"),
-    **_records("propensity.sarem", "SAREM"),
-    **_records("propensity.sarem_deep", "DeepSAREM"),
-    "PUClassifier": Estimator(
-        "estimators:PUClassifier",
-        fitted={
-            **_FITTED,
-            "input_spec_": InputSpec,
-            "network_": nn.Module,
-            "history_": list[EpochRecord],
-            "threshold_": float,
-        },
-        optional=("feature_names_in_",),
-        dropped=("checkpoint_dir", "progress", "_metadata_request"),
-        network=Parts("network_", "backbone", "input_spec_"),
-    ),
-    "PUWrapper": Estimator(
-        "wrapper:PUWrapper",
-        fitted={**_FITTED, "estimator_": BaseEstimator, "calibrator_": Calibrator},
-        optional=("feature_names_in_",),
-        dropped=("_metadata_request",),
-    ),
-}
+
+def kept_estimator(
+    *,
+    fitted: Mapping[str, Any],
+    optional: Names = (),
+    either: Names = (),
+    dropped: Names = (),
+    network: NetworkParts | None = None,
+) -> Callable[[Kind], Kind]:
+    """Models may hold this estimator in scikit-learn's style: its parameters, and the attributes `fitted` with their
+    types. A fit does not always leave those that are `optional`, and leaves one of `either`; what is `dropped` belongs
+    to the machine or the moment and comes back as its default.
+    """
+    return lambda kind: _keep(kind, EstimatorCodec(kind, fitted, optional, either, dropped, network))
+
+
+def kept_function(function: Function) -> Function:
+    """Models may name this function; a decorator."""
+    FUNCTIONS[f"{function.__module__.removeprefix('pue.')}.{function.__name__}"] = function
+    return function
+
+
+def keep_functions(prefix: str, named: Named, *, with_settings: bool = False) -> None:
+    """Models may name all functions of a registry; `with_settings` also as `partial(function, setting=…)`."""
+    (_FACTORIES if with_settings else _FUNCTIONS)[prefix] = named
+
+
+def known_functions() -> dict[str, Callable[..., Any]]:
+    return {**FUNCTIONS, **_named(_FUNCTIONS), **known_factories()}
+
+
+def known_factories() -> dict[str, Callable[..., Any]]:
+    """The functions that a model may hold with settings."""
+    return _named(_FACTORIES)
+
+
+def _named(registries: Mapping[str, Named]) -> dict[str, Callable[..., Any]]:
+    return {f"{prefix}{name}": found for prefix, named in registries.items() for name, found in named().items()}
+
+
+def _keep(kind: Kind, codec: DataclassCodec | EstimatorCodec) -> Kind:
+    name = kind.__name__
+    other = TYPES.get(name)
+    if isinstance(other, ClassCodec) and other.kind.__module__ != kind.__module__:
+        raise InvalidInput(
+            f"in the files of models {name!r} is a class of {other.kind.__module__}. Give this one another name."
+        )
+    TYPES[name] = codec
+    return kind

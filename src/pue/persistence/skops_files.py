@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import io
 import json
+import tomllib
 import warnings
 import zipfile
 from collections.abc import Iterator
+from importlib import resources
 from reprlib import repr as short
 from typing import Any
 
-import skops.io
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
-from pue.errors import ModelError
+from pue.errors import ModelError, require
 from pue.persistence import strict_json
+from pue.persistence.estimator_checks import require_sound
 from pue.persistence.lightgbm_text import check_text
-from pue.persistence.soundness import require_sound
 from pue.persistence.tree import Reader, Writer
-from pue.persistence.trusted import NODES, PROTOCOL
 
+PROTOCOL = 2
+"""Of skops' format. Nodes of older protocols say elsewhere what they load, where `audit` would not look."""
+NODES: dict[str, list[str]] = tomllib.loads(resources.files(__package__).joinpath("trusted.toml").read_text("utf-8"))
+"""Loader → types."""
 _LIBRARIES = ("sklearn", "skrub", "lightgbm")
 
 
@@ -29,6 +33,9 @@ class SkopsCodec:
         return isinstance(value, BaseEstimator) and type(value).__module__.split(".")[0] in _LIBRARIES
 
     def encode(self, value: Any, writer: Writer, at: str) -> Any:
+        require("save")
+        import skops.io
+
         try:
             return writer.file(skops.io.dumps(value))
         except Exception as error:  # whatever the parts of an estimator raise that skops cannot write
@@ -38,6 +45,9 @@ class SkopsCodec:
 
     def decode(self, payload: Any, reader: Reader, at: str) -> Any:
         data = reader.file(payload, at)
+        require("save")
+        import skops.io
+
         try:
             found = audit(data)
             with warnings.catch_warnings():
@@ -54,7 +64,7 @@ class SkopsCodec:
 
 
 def audit(data: bytes) -> list[str]:
-    """The types in a file, all of them in `trusted.NODES`; nothing is imported or constructed on the way."""
+    """The types in a file, all of them in `trusted.toml`; nothing is imported or constructed on the way."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         entries = archive.infolist()
         sizes = {entry.filename: entry.file_size for entry in entries}
@@ -103,13 +113,8 @@ def _distinct(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
             without.append(node)
             continue
         first = by_number.setdefault(node["__id__"], node)
-        kind = (
-            "__loader__",
-            "__module__",
-            "__class__",
-            "file",
-            *(["content"] if first["__loader__"] == "JsonNode" else []),
-        )
+        text = ["content"] if first["__loader__"] == "JsonNode" else []
+        kind = ["__loader__", "__module__", "__class__", "file", *text]
         if any(first.get(key) != node.get(key) for key in kind):
             raise ModelError("two different objects have the same number.")
     return [*by_number.values(), *without]

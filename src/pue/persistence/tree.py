@@ -16,30 +16,15 @@ from pue.errors import ModelError
 Backbones = Callable[[str], Any]
 """What a caller gives for the import path of a backbone."""
 
-DTYPES = (
-    torch.bool,
-    torch.uint8,
-    torch.uint16,
-    torch.uint32,
-    torch.uint64,
-    torch.int8,
-    torch.int16,
-    torch.int32,
-    torch.int64,
-    torch.float16,
-    torch.bfloat16,
-    torch.float32,
-    torch.float64,
-)
+DTYPES = (torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.int16, torch.int32,
+          torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64)  # fmt: skip
 
 
 class Codec(Protocol):
     """How values of one type are written and read; `at` says where in the model they stand, for messages."""
 
     def owns(self, value: Any) -> bool: ...
-
     def encode(self, value: Any, writer: Writer, at: str) -> Any: ...
-
     def decode(self, payload: Any, reader: Reader, at: str) -> Any: ...
 
 
@@ -89,8 +74,9 @@ class Reader:
         tensors: Mapping[str, Tensor],
         files: Mapping[str, bytes],
         backbones: Backbones,
+        unknown: Callable[[str], None],
     ) -> None:
-        self.types, self.backbones = types, backbones
+        self.types, self.backbones, self._unknown = types, backbones, unknown
         self._tensors, self._files = dict(tensors), dict(files)
 
     def decode(self, node: Any, at: str) -> Any:
@@ -101,13 +87,14 @@ class Reader:
         if isinstance(node, list):
             return [self.decode(item, f"{at}[{place}]") for place, item in enumerate(node)]
         name, payload = fields(node, at, ["type", "value"]).values()
-        codec = self.types.get(name) if isinstance(name, str) else None
-        if codec is None:
+        if isinstance(name, str) and name not in self.types:
+            self._unknown(name)
+        if not isinstance(name, str) or name not in self.types:
             raise ModelError(
                 f"{at} is of type {short(name)}, which this version of pue does not know. If a newer version wrote it, "
                 "upgrade pue; otherwise do not trust this model."
             )
-        return codec.decode(payload, self, at)
+        return self.types[name].decode(payload, self, at)
 
     def tensor(self, name: Any, at: str) -> Tensor:
         if not isinstance(name, str) or name not in self._tensors:

@@ -7,30 +7,13 @@ from pue.priors.clustered import clustered
 from pue.priors.dedpul import dedpul
 from pue.priors.elkan_noto import elkan_noto
 from pue.priors.evidence import Evidence, evidence
-from pue.priors.interval import FEWEST, PriorEstimate, estimate_prior
+from pue.priors.interval import ESTIMATE, PriorEstimate, estimate_prior
 from pue.priors.inverse_propensity import inverse_propensity
 from pue.priors.km2 import km2
-from pue.priors.protocol import PriorEstimator
-from pue.priors.registry import PRIORS
+from pue.priors.registry import PRIORS, PriorEstimator
 from pue.priors.tice import tice
 
-BIASED_SAFE = "clustered"
-"""The estimator for labels that may be biased: what `prior="estimate"` takes."""
-
 __all__ = [
-    "BIASED_SAFE",
-    "FEWEST",
-    "PRIORS",
-    "Evidence",
-    "PriorEstimate",
-    "PriorEstimator",
-    "bbe",
-    "clustered",
-    "dedpul",
-    "elkan_noto",
-    "estimate_prior",
-    "evidence",
-    "inverse_propensity",
-    "km2",
-    "tice",
-]
+    "ESTIMATE", "PRIORS", "Evidence", "PriorEstimate", "PriorEstimator", "bbe", "clustered", "dedpul", "elkan_noto",
+    "estimate_prior", "evidence", "inverse_propensity", "km2", "tice",
+]  # fmt: skip

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from pue.data import PUData
+from pue.core.data import PUData
 from pue.priors.evidence import Evidence, Floats, as_evidence
 from pue.priors.shares import held_inside, prior_from_unlabeled
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
+import sklearn
 import torch
 from numpy.typing import NDArray
-from scipy.special import logit
-from sklearn.cluster import KMeans
+from scipy.special import expit, logit
 
-from pue.data import PUData
-from pue.folds import row_hash
+from pue.core.data import PUData
+from pue.core.folds import row_hash
 from pue.priors.bbe import best_bin
-from pue.priors.denoise import denoised
 from pue.priors.evidence import Evidence, Floats, as_evidence
 from pue.priors.shares import held_inside, prior_from_unlabeled
 
@@ -21,6 +21,9 @@ SCORE_WEIGHT = 0.5
 """Spread of the score beside that of all features together, when rows are clustered."""
 MOST_CLUSTERS = 25
 CLUSTERINGS = 5
+NEIGHBORS, ROUNDS = 10, 3
+MOST_ANCHORS = 25_000
+"""Neighbours are looked for among so many rows at most: time grows with rows × anchors."""
 
 
 def clustered(data: PUData | Evidence) -> float:
@@ -55,8 +58,8 @@ def _assign(rows: Evidence, points: Floats, seed: int) -> NDArray[np.int32]:
     # In the order of their hash, so that the start does not depend on the order of the table.
     ordered = labeled[np.argsort(hashes, kind="stable")]
     k = min(MOST_CLUSTERS, max(1, round(math.sqrt(rows.labeled_mass) / 2)), len(np.unique(hashes)))
-    means = KMeans(k, n_init=1, random_state=seed).fit(points[ordered], sample_weight=rows.mass[ordered])
-    return np.asarray(means.predict(points))
+    means = sklearn.cluster.KMeans(k, n_init=1, random_state=seed)
+    return np.asarray(means.fit(points[ordered], sample_weight=rows.mass[ordered]).predict(points))
 
 
 def _within(rows: Evidence, score: Floats, cluster: NDArray[np.int32]) -> float:
@@ -67,3 +70,28 @@ def _within(rows: Evidence, score: Floats, cluster: NDArray[np.int32]) -> float:
         if inside.labeled_mass > 0 and inside.unlabeled_mass > 0:
             positives += inside.unlabeled_mass * min(1.0, best_bin(inside, score[here]))
     return positives / rows.unlabeled_mass
+
+
+def denoised(rows: Evidence) -> Evidence:
+    """The evidence with logit q averaged over the nearest rows *of the same fold*, and over theirs.
+
+    A network that has seen a few dozen labels of some kind of positive is unsure about each single row of that kind,
+    but rows that look alike are of one kind: averaged over neighbours, its doubts mostly cancel. Rows of other folds
+    were scored by models that have seen this row and its label; their scores would give it away.
+    """
+    score = logit(np.clip(rows.q, 1e-9, 1 - 1e-9))
+    for fold in np.unique(rows.fold):
+        inside = np.flatnonzero(rows.fold == fold)
+        score[inside] = _averaged(score[inside], rows.z[inside])
+    return replace(rows, q=expit(score))
+
+
+def _averaged(score: Floats, z: Floats) -> Floats:
+    # Anchors are chosen by content, so that the order of the rows does not matter.
+    anchors = np.argsort(row_hash(torch.from_numpy(z)), kind="stable")[:MOST_ANCHORS]
+    points = z.astype(np.float32)
+    search = sklearn.neighbors.NearestNeighbors(n_neighbors=min(NEIGHBORS, len(anchors)), algorithm="brute")
+    near = anchors[search.fit(points[anchors]).kneighbors(points, return_distance=False)]
+    for _ in range(ROUNDS):
+        score = score[near].mean(axis=1)
+    return score

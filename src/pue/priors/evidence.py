@@ -15,15 +15,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pue.data import PUData, Scenario
-from pue.errors import InvalidInput, PueWarning
-from pue.folds import most_folds
+from pue.core.data import PUData, Scenario, is_image
+from pue.core.folds import most_folds
+from pue.errors import PueWarning
 from pue.propensity.auto import IMAGE_NETWORK
 from pue.propensity.crossfit import CrossFit
+from pue.propensity.features import fit_reduction
 from pue.propensity.logistic import Logistic
 from pue.propensity.pool import label_probability
-from pue.propensity.protocol import PropensityEstimator
-from pue.reduction import fit_reduction
+from pue.propensity.protocol import PropensityEstimator, fit_estimator
 
 Floats = NDArray[np.float64]
 
@@ -69,34 +69,18 @@ class Evidence:
         return replace(self, **picked)
 
 
-def evidence(data: PUData, *, q: Any = None, fold: Any = None, embedding: Any = None, seed: int = 0) -> Evidence:
-    """The evidence in `data`, or from a better q (a cross-fitted network's, with the fold of every row).
-
-    An `embedding` replaces the features; it must mean the same in all folds, which the layers of cross-fitted networks
-    do not.
+def evidence(data: PUData, *, seed: int = 0) -> Evidence:
+    """The evidence in `data`.
 
     >>> data = PUData(torch.arange(8.0)[:, None], torch.tensor([0, 0, 0, 0, 0, 1, 1, 1]))
     >>> found = evidence(data)
     >>> found.q.shape, found.z.shape, found.labeled_mass
     ((8,), (8, 1), 3.0)
     """
-    if q is None:
-        q, fold = held_out_probability(data, seed=seed)
-    q = _floats(q)
-    fold = np.zeros(data.n_rows, dtype=np.int64) if fold is None else np.asarray(fold, dtype=np.int64)
-    z = _floats(fit_reduction(data.x, seed=seed)(data.x) if embedding is None else embedding)
-    if q.shape != (data.n_rows,) or not ((q >= 0) & (q <= 1)).all():
-        raise InvalidInput(
-            f"q must hold a probability for each of the {data.n_rows} rows; got shape {q.shape}. Pass P(labeled | x), "
-            "out of fold; turn logits into probabilities first."
-        )
-    if fold.shape != q.shape:
-        raise InvalidInput(f"fold must name the fold of each of the {data.n_rows} rows; got shape {fold.shape}.")
-    if z.ndim != 2 or len(z) != data.n_rows or not np.isfinite(z).all():
-        raise InvalidInput(
-            f"embedding must be a finite matrix with one row for each of the {data.n_rows} rows; got shape {z.shape}."
-        )
-    return Evidence(data.labels.numpy(), data.scenario, data.mass.numpy(), q, z, fold)
+    q, fold = held_out_probability(data, seed=seed)
+    z = fit_reduction(data.x, seed=seed)(data.x)
+    numbers = q.double().numpy(), z.double().numpy(), fold.numpy().astype(np.int64)
+    return Evidence(data.labels.numpy(), data.scenario, data.mass.numpy(), *numbers)
 
 
 def as_evidence(data: PUData | Evidence) -> Evidence:
@@ -108,7 +92,7 @@ def held_out_probability(data: PUData, *, folds: int | None = None, seed: int = 
 
     The model is a logistic regression (five folds), or for images the small network of `propensity="auto"` (three).
     """
-    images = len(data.x.shape) > 2
+    images = is_image(data.x)
     estimator: PropensityEstimator = IMAGE_NETWORK if images else Logistic()
     folds = min(folds or (3 if images else 5), most_folds(data.x, data.labels))
     if folds < 2:
@@ -118,12 +102,8 @@ def held_out_probability(data: PUData, *, folds: int | None = None, seed: int = 
             PueWarning,
             stacklevel=3,
         )
-        fitted = estimator.fit(data, prior=0.5, seed=seed)
+        fitted = fit_estimator(estimator, data, prior=0.5, seed=seed)
         return label_probability(fitted(data.x), data.scenario), torch.zeros(data.n_rows, dtype=torch.int64)
     # The prior of `fit` is read by none of these models.
     crossed = CrossFit(estimator, folds, rescale=False).fit(data, prior=0.5, seed=seed)
     return label_probability(crossed.out_of_fold(data.x), data.scenario), crossed.fold
-
-
-def _floats(values: Any) -> Floats:
-    return np.asarray(values.detach().cpu() if isinstance(values, Tensor) else values, dtype=np.float64)

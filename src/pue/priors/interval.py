@@ -9,17 +9,25 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from pue.data import PUData, Scenario
+from pue.core.data import Scenario, possible_prior
+from pue.core.inputs import as_problem
 from pue.errors import InvalidInput, PueWarning, UnknownName
+from pue.persistence import kept
+from pue.priors.elkan_noto import elkan_noto
 from pue.priors.evidence import Evidence, Floats, evidence
-from pue.priors.protocol import PriorEstimator
-from pue.priors.registry import PRIORS
+from pue.priors.registry import PRIORS, PriorEstimator
 from pue.priors.shares import lowest_prior
 
+ESTIMATE = "estimate"
+"""Asks for the prior to be estimated in the way that is safest on the data at hand."""
+BIASED_SAFE = "clustered"
 FEWEST = 10
 """Rows of either kind below which neither an estimate nor a bootstrap means anything."""
+VAGUE = 0.3
+"""An interval wider than this says little."""
 
 
+@kept
 @dataclass(frozen=True)
 class PriorEstimate:
     """π̂, an interval around it, and what both rest on.
@@ -36,55 +44,91 @@ class PriorEstimate:
     assumption: str
     n_boot: int
 
+    @classmethod
+    def given(cls, value: float) -> PriorEstimate:
+        """A prior that is known: the interval is a point."""
+        return cls(value, value, value, 1.0, "given", "nothing", 0)
+
+    @property
+    def is_given(self) -> bool:
+        return self.method == "given"
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """The interval at another level, of the same shape."""
+        shrink = norm.ppf((1 + level) / 2) / norm.ppf((1 + self.level) / 2)
+        return self.value - shrink * (self.value - self.low), self.value + shrink * (self.high - self.value)
+
     def __str__(self) -> str:
-        interval = f"{100 * self.level:g} % interval {self.low:.3f} to {self.high:.3f}; " if self.n_boot else ""
-        return f"{self.value:.3f} ({interval}{self.method}, assumes {self.assumption})"
+        if self.is_given:
+            return f"{self.value:.3g} (given)"
+        interval = f"{100 * self.level:g} % interval {self.low:.3f} to {self.high:.3f}; "
+        return f"{self.value:.3f} ({interval if self.low < self.high else ''}{self.method}, assumes {self.assumption})"
 
     def __float__(self) -> float:
         return self.value
 
 
 def estimate_prior(
-    data: PUData,
-    method: str = "clustered",
+    X: Any,
+    s: Any = None,
     *,
+    method: str = ESTIMATE,
+    scenario: str = "single_sample",
     level: float = 0.99,
     n_boot: int = 50,
     seed: int = 0,
-    q: Any = None,
-    fold: Any = None,
-    embedding: Any = None,
 ) -> PriorEstimate:
-    """The prior by a method in `PRIORS`, with a bootstrap interval; `n_boot=0` gives the value alone.
+    """The prior of features `X` and PU labels `s`, or of a `PUData`, with a bootstrap interval; `n_boot=0` gives the
+    value alone.
+
+    `method` is a name in `PRIORS`, or "estimate", which means the same wherever a prior can be asked for: "clustered",
+    which stands biased labels; where its interval says little, the mean of it and of "dedpul", which assumes SCAR;
+    and with fewer than 10 rows of a kind "elkan_noto", between the smallest prior there can be and one.
 
     The level is nominal, and the estimators are biased: at 0.99 the intervals held the truth in 94 % to 100 % of small
     samples of seven kinds, at 0.95 in 86 % to 100 %.
-
-    "clustered" stands biased labels; the other methods come out too low under them. `q`, `fold` and `embedding` are
-    those of `evidence`: for images pass the out-of-fold probabilities of a network.
     """
-    estimator = _find(method)
+    if method != ESTIMATE and method not in PRIORS:
+        raise UnknownName("prior", method, [ESTIMATE, *PRIORS])
     if not 0 < level < 1 or n_boot < 0 or n_boot == 1:
         raise InvalidInput(
             f"level must lie in (0, 1) and n_boot be 0 or at least 2; got {level} and {n_boot}. 0.99 and 50 are usual."
         )
-    fewest = min(data.n_labeled, int(data.unlabeled.sum()))
-    if fewest < FEWEST:
+    data = as_problem(X, s, scenario)
+    few = min(data.n_labeled, int(data.unlabeled.sum())) < FEWEST
+    if few and method != ESTIMATE:
         raise InvalidInput(
             f"estimating the prior needs at least {FEWEST} labeled and {FEWEST} unlabeled rows; there are "
             f"{data.n_labeled} and {int(data.unlabeled.sum())}. Label more rows, or pass the prior if you know it."
         )
-    rows = estimator.prepare(evidence(data, q=q, fold=fold, embedding=embedding, seed=seed))
+    if few:  # warns where it cannot hold rows out; a bootstrap would mean nothing
+        lowest = possible_prior(0.0, data.labels, data.scenario, data.sample_weight)
+        return PriorEstimate(elkan_noto(data), lowest, 1.0, level, "elkan_noto", PRIORS["elkan_noto"].assumption, 0)
+    rows = evidence(data, seed=seed)
+    return _hedged(rows, level, n_boot, seed) if method == ESTIMATE else _estimate(rows, method, level, n_boot, seed)
+
+
+def _estimate(rows: Evidence, method: str, level: float, n_boot: int, seed: int) -> PriorEstimate:
+    estimator = PRIORS[method]
+    rows = estimator.prepare(rows)
     value = estimator.estimate(rows)
     low, high = _interval(value, _bootstrap(rows, estimator, n_boot, seed), level) if n_boot else (value, value)
     bounds = max(low, lowest_prior(rows)), min(high, 1.0)
     return PriorEstimate(value, *bounds, level, method, estimator.assumption, n_boot)
 
 
-def _find(method: str) -> PriorEstimator:
-    if method not in PRIORS:
-        raise UnknownName("prior", method, PRIORS)
-    return PRIORS[method]
+def _hedged(rows: Evidence, level: float, n_boot: int, seed: int) -> PriorEstimate:
+    """The estimator that stands biased labels; where its interval says little, the mean of it and of one for SCAR.
+
+    Under biased labels the second is too low, and the first, where classes overlap, often too high.
+    """
+    first = _estimate(rows, BIASED_SAFE, level, n_boot, seed)
+    if first.high - first.low <= VAGUE:
+        return first
+    second = _estimate(rows, "dedpul", level, n_boot, seed)
+    value, low, high = (first.value + second.value) / 2, min(first.low, second.low), max(first.high, second.high)
+    method = f"mean of {first.method} and {second.method}"
+    return PriorEstimate(value, low, high, level, method, "that their errors differ in sign", n_boot)
 
 
 def _interval(value: float, draws: Floats, level: float) -> tuple[float, float]:
@@ -112,11 +156,8 @@ def _draw(rows: Evidence, rng: np.random.Generator) -> Floats:
     Exponential weights never vanish, so that no row is lost and equal rows need not be torn apart.
     """
     mass = rng.gamma(rows.mass)
-    strata = (
-        [np.ones_like(mass, dtype=bool)]
-        if rows.scenario is Scenario.SINGLE_SAMPLE
-        else [rows.labels == label for label in np.unique(rows.labels)]
-    )
-    for stratum in strata:
+    single = rows.scenario is Scenario.SINGLE_SAMPLE
+    strata = np.zeros_like(rows.labels) if single else rows.labels
+    for stratum in (strata == label for label in np.unique(strata)):
         mass[stratum] *= rows.mass[stratum].sum() / mass[stratum].sum()
     return mass

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pue.data import PUData, Scenario
+from pue.core.data import PUData, Scenario
 from pue.errors import InvalidInput
 from pue.priors.evidence import Evidence, Floats, as_evidence
 from pue.priors.shares import held_inside
-
-FLOOR = 1e-4
+from pue.propensity.clipping import FLOOR
 
 
 def inverse_propensity(data: PUData | Evidence, propensity: Any = None) -> float:

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pue.data import PUData
-from pue.folds import row_hash
+from pue.core.data import PUData
+from pue.core.folds import row_hash
 from pue.priors.evidence import Evidence, Floats, as_evidence
 from pue.priors.shares import held_inside, prior_from_unlabeled
 

@@ -1,16 +1,39 @@
-"""The estimators of the prior by name."""
+"""What an estimator of the prior is, and all of them by name."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pue.core.data import PUData
 from pue.priors.bbe import bbe
-from pue.priors.clustered import from_denoised
+from pue.priors.clustered import denoised, from_denoised
 from pue.priors.dedpul import dedpul
-from pue.priors.denoise import denoised
 from pue.priors.elkan_noto import elkan_noto
+from pue.priors.evidence import Evidence, as_evidence
 from pue.priors.inverse_propensity import inverse_propensity
 from pue.priors.km2 import km2
-from pue.priors.protocol import PriorEstimator
 from pue.priors.tice import tice
+
+
+def _as_it_is(rows: Evidence) -> Evidence:
+    return rows
+
+
+@dataclass(frozen=True)
+class PriorEstimator:
+    """A function of the evidence, and what must hold for it to be right."""
+
+    estimate: Callable[[Evidence], float]
+    assumption: str
+    summary: str
+    prepare: Callable[[Evidence], Evidence] = _as_it_is
+    """Done once, however many bootstrap samples follow."""
+
+    def __call__(self, data: PUData | Evidence) -> float:
+        """π̂ of `data`, inside the range the data allow."""
+        return self.estimate(self.prepare(as_evidence(data)))
+
 
 PRIORS: dict[str, PriorEstimator] = {
     "bbe": PriorEstimator(bbe, "SCAR", "ratio of U to P at the top of the scores"),

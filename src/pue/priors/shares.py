@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 
-from pue.data import Scenario
+from pue.core.data import Scenario
 from pue.errors import PueWarning
 from pue.priors.evidence import Evidence
 
@@ -21,13 +21,6 @@ def prior_from_unlabeled(alpha: float, rows: Evidence) -> float:
     if rows.scenario is Scenario.CASE_CONTROL:
         return alpha
     return float((rows.labeled_mass + alpha * rows.unlabeled_mass) / rows.mass.sum())
-
-
-def unlabeled_from_prior(prior: float, rows: Evidence) -> float:
-    """The inverse of `prior_from_unlabeled`."""
-    if rows.scenario is Scenario.CASE_CONTROL:
-        return prior
-    return float((prior * rows.mass.sum() - rows.labeled_mass) / rows.unlabeled_mass)
 
 
 def unlabeled_from_frequency(c: float, rows: Evidence) -> float:

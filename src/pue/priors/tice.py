@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pue.data import PUData
-from pue.folds import row_hash
+from pue.core.data import PUData
+from pue.core.folds import row_hash
 from pue.priors.evidence import Evidence, Floats, as_evidence
 from pue.priors.shares import held_inside, prior_from_unlabeled, unlabeled_from_frequency
 
@@ -75,10 +75,8 @@ def _best_bound(rows: Evidence, bins: NDArray[np.intp], grow: NDArray[np.bool_],
         place = (bins[index] + offset).ravel()
         mass = np.repeat(rows.mass[index], bins.shape[1])
         labeled = mass * np.repeat(rows.labeled[index], bins.shape[1])
-        by_bin = np.zeros((2, BINS * bins.shape[1]))
-        for row, weight in zip(by_bin, (mass, labeled), strict=True):
-            row[:] = np.bincount(place, weight, len(row))
-        return Counts(*by_bin.reshape(2, bins.shape[1], BINS))
+        by_bin = [np.bincount(place, weight, bins.shape[1] * BINS) for weight in (mass, labeled)]
+        return Counts(*np.array(by_bin, dtype=np.float64).reshape(2, -1, BINS))
 
     growing, bounding = np.flatnonzero(grow), np.flatnonzero(~grow)
     if len(growing) == 0 or len(bounding) == 0:

@@ -6,32 +6,24 @@ names them.
 
 from __future__ import annotations
 
-from pue.errors import InvalidInput, UnknownName
-from pue.propensity.anchor import Anchor
+from pue.errors import InvalidInput, lookup
+from pue.propensity.anchor import Anchor, LocalCertainty
 from pue.propensity.auto import Auto
 from pue.propensity.boosted import Boosted
-from pue.propensity.constant import Constant
+from pue.propensity.clipping import FLOOR, PropensityReport, clip_propensity
 from pue.propensity.crossfit import CrossFit
 from pue.propensity.double_logistic import DoubleLogistic
-from pue.propensity.examine import examine
-from pue.propensity.groups import Groups
+from pue.propensity.em import LBE, DeepSAREM
+from pue.propensity.estimate import LabeledPropensity, estimate_propensity, judge_propensity, training_propensity
+from pue.propensity.groups import Constant, Groups
 from pue.propensity.known import Known
-from pue.propensity.lbe import LBE
-from pue.propensity.local_certainty import LocalCertainty
 from pue.propensity.logistic import Logistic
 from pue.propensity.neighbors import Neighbors
 from pue.propensity.network import Network
 from pue.propensity.patches import Patches
 from pue.propensity.pool import Pool
-from pue.propensity.process import PropensityReport, process
-from pue.propensity.protocol import (
-    PropensityEstimator,
-    PropensityModel,
-    negatives_for_positives,
-    training_propensity,
-)
+from pue.propensity.protocol import PropensityEstimator, PropensityModel, fit_estimator, negatives_for_positives
 from pue.propensity.sarem import SAREM
-from pue.propensity.sarem_deep import DeepSAREM
 
 PROPENSITIES: dict[str, PropensityEstimator] = {
     "anchor": Anchor(),
@@ -57,39 +49,16 @@ def find_propensity(chosen: str | PropensityEstimator) -> PropensityEstimator:
     Logistic(C=1.0)
     """
     if isinstance(chosen, str):
-        if chosen not in PROPENSITIES:
-            raise UnknownName("propensity", chosen, [*PROPENSITIES, "known"])
-        return PROPENSITIES[chosen]
+        return lookup("propensity", chosen, PROPENSITIES, "known")
     if not isinstance(chosen, PropensityEstimator):
         raise InvalidInput(f"propensity must be a name or have a method fit(data, prior=…, seed=…); got {chosen!r}.")
     return chosen
 
 
 __all__ = [
-    "LBE",
-    "PROPENSITIES",
-    "SAREM",
-    "Anchor",
-    "Auto",
-    "Boosted",
-    "Constant",
-    "CrossFit",
-    "DeepSAREM",
-    "DoubleLogistic",
-    "Groups",
-    "Known",
-    "LocalCertainty",
-    "Logistic",
-    "Neighbors",
-    "Network",
-    "Patches",
-    "Pool",
-    "PropensityEstimator",
-    "PropensityModel",
-    "PropensityReport",
-    "examine",
-    "find_propensity",
-    "negatives_for_positives",
-    "process",
+    "FLOOR", "LBE", "PROPENSITIES", "SAREM", "Anchor", "Auto", "Boosted", "Constant", "CrossFit", "DeepSAREM",
+    "DoubleLogistic", "Groups", "Known", "LabeledPropensity", "LocalCertainty", "Logistic", "Neighbors", "Network",
+    "Patches", "Pool", "PropensityEstimator", "PropensityModel", "PropensityReport", "clip_propensity",
+    "estimate_propensity", "find_propensity", "fit_estimator", "judge_propensity", "negatives_for_positives",
     "training_propensity",
-]
+]  # fmt: skip

@@ -1,4 +1,5 @@
-"""The probabilistic gap (Gerych et al. 2022): rows that look positive are labeled more often, in proportion."""
+"""From r(x) = P(labeled | x) to e(x) (Gerych et al. 2022): local certainty, where classes do not overlap and r *is* e,
+and the probabilistic gap, where rows that look positive are labeled more often, in proportion."""
 
 from __future__ import annotations
 
@@ -7,13 +8,30 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from pue.data import Features, PUData, population_rows
+from pue.core.data import Features, PUData, population_rows
 from pue.errors import InvalidInput
+from pue.persistence import kept
 from pue.propensity.latent import row_mass
 from pue.propensity.logistic import Logistic
-from pue.propensity.protocol import PropensityEstimator, PropensityModel
+from pue.propensity.protocol import PropensityEstimator, PropensityModel, fit_estimator
 
 
+@kept
+@dataclass(frozen=True)
+class LocalCertainty:
+    """ê = r̂, r(x) = P(labeled | x): the base estimator as it is, with the assumption in its name.
+
+    r = e · P(positive | x), so ê is right on positives that could not be negatives, and too small elsewhere.
+    """
+
+    base: PropensityEstimator = field(default_factory=Logistic)
+    """An estimator of r, not of e."""
+
+    def fit(self, data: PUData, *, prior: float, seed: int = 0) -> PropensityModel:
+        return fit_estimator(self.base, data, prior=prior, seed=seed)
+
+
+@kept
 @dataclass(frozen=True)
 class Anchor:
     """ê = √(k r̂), assuming e(x) = k · P(positive | x) and an anchor x* that is surely positive.
@@ -31,15 +49,16 @@ class Anchor:
             raise InvalidInput(f"quantile must lie in (0, 1]; got {self.quantile}. 1 takes the maximum.")
 
     def fit(self, data: PUData, *, prior: float, seed: int = 0) -> PropensityModel:
-        base = self.base.fit(data, prior=prior, seed=seed)
+        base = fit_estimator(self.base, data, prior=prior, seed=seed)
         drawn = population_rows(data.labels, data.scenario)
         return AnchorModel(
             base, weighted_quantile(base(data.x)[drawn], torch.from_numpy(row_mass(data))[drawn], self.quantile)
         )
 
 
+@kept
 @dataclass(frozen=True, eq=False)
-class AnchorModel:
+class AnchorModel(PropensityModel):
     base: PropensityModel
     k: float
 

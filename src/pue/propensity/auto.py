@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from scipy import sparse
 
-from pue.backbones.mlp import mlp
-from pue.data import Features, PUData
+from pue.backbones.dense import mlp
+from pue.core.data import Features, PUData, is_image
+from pue.persistence import kept
 from pue.propensity.boosted import Boosted
 from pue.propensity.crossfit import CrossFit, possible_folds
 from pue.propensity.logistic import Logistic
@@ -36,6 +37,7 @@ IMAGE_NETWORK = Network(
 """Out of fold the paper's pull has nothing to protect from; small shifts and the best epoch generalise better."""
 
 
+@kept
 @dataclass(frozen=True)
 class Auto:
     """A network and neighbors for images; logistic regression, boosted trees and neighbors for tables.
@@ -56,10 +58,10 @@ class Auto:
         most = possible_folds(data)
         members = {name: CrossFit(member, min(most, self.folds), self.jobs) for name, member in self._learned(data.x)}
         members["neighbors"] = CrossFit(Neighbors(), min(most, 10), self.jobs)
-        return Pool(members, overlap=len(data.x.shape) == 2).fit(data, prior=prior, seed=seed)
+        return Pool(members, overlap=not is_image(data.x)).fit(data, prior=prior, seed=seed)
 
     def _learned(self, x: Features) -> list[tuple[str, PropensityEstimator]]:
-        if len(x.shape) > 2:
+        if is_image(x):
             return [("network", self.image_network)]
         if sparse.issparse(x):
             return [("logistic", Logistic())]

@@ -7,20 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import sklearn
 import torch
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.ensemble import HistGradientBoostingClassifier
 from torch import Tensor
 
-from pue.data import Features, PUData, Scenario, as_matrix
+from pue.core.data import Features, PUData, Scenario, as_matrix
+from pue.core.folds import content_folds, held_out_values, most_folds
 from pue.errors import InvalidInput
-from pue.folds import content_folds, most_folds
+from pue.judging.calibration import Sigmoid
+from pue.persistence import kept
 from pue.propensity.latent import row_mass
-from pue.propensity.newton import Array, Regression, sigmoid
+from pue.propensity.newton import Array, Regression
 from pue.propensity.protocol import PropensityModel
 
 
+@kept
 @dataclass(frozen=True)
 class Boosted:
     """ê = r̂ = P(labeled | x) from scikit-learn's histogram gradient boosting, one model for each fold, averaged.
@@ -49,22 +52,22 @@ class Boosted:
         odds = data.scenario is Scenario.CASE_CONTROL
         folds = min(self.folds, most_folds(data.x, data.labels))
         if folds < 2:
-            return BoostedModel((Platt(self._grow(matrix, s, mass if weighted else None, seed)),), odds)
+            return BoostedModel((CalibratedTrees(self._grow(matrix, s, mass if weighted else None, seed)),), odds)
         fold = content_folds(data.x, data.labels, folds, seed=seed)
         models = [self._calibrated(matrix, s, mass, fold == k, seed, weighted) for k in range(folds)]
-        kept = np.empty(data.n_rows)
-        for k, model in enumerate(models):
-            kept[fold == k] = model(matrix[fold == k])
+        kept = held_out_values(torch.from_numpy(fold), lambda k: models[k](matrix[fold == k]), folds)
         return BoostedModel(models, odds, _odds(kept, odds)[data.labeled])
 
-    def _calibrated(self, x: Any, s: Array, mass: Array, held: NDArray[np.bool_], seed: int, weighted: bool) -> Platt:
+    def _calibrated(
+        self, x: Any, s: Array, mass: Array, held: NDArray[np.bool_], seed: int, weighted: bool
+    ) -> CalibratedTrees:
         # Equal weights are no weights: with them scikit-learn's binning sorts each column once for every bin.
         seen_mass, held_mass = (mass[~held], mass[held]) if weighted else (None, None)
         trees = self._grow(x[~held], s[~held], seen_mass, seed, (x[held], s[held], held_mass))
-        return Platt(trees, *platt(trees.decision_function(x[held]), s[held], mass[held]))
+        return CalibratedTrees(trees, platt(trees.decision_function(x[held]), s[held], mass[held]))
 
     def _grow(self, x: Any, s: Array, mass: Array | None, seed: int, held: Sequence[Any] | None = None) -> Any:
-        trees = HistGradientBoostingClassifier(
+        trees = sklearn.ensemble.HistGradientBoostingClassifier(
             learning_rate=self.learning_rate,
             max_iter=self.iterations,
             max_leaf_nodes=self.leaves,
@@ -77,39 +80,42 @@ class Boosted:
         return trees.fit(x, s, mass, X_val=held[0], y_val=held[1], sample_weight_val=held[2])
 
 
-def platt(margin: Array, s: Array, mass: Array) -> tuple[float, float]:
-    """Slope and intercept of a logistic regression of s on the margin, its targets kept off 0 and 1 (Platt 1999)."""
+def platt(margin: Array, s: Array, mass: Array) -> Sigmoid:
+    """A logistic regression of s on the margin, its targets kept off 0 and 1 (Platt 1999).
+
+    The labels are what is predicted here, so both classes are known. `judging.calibration.platt` has the same curve for
+    the true classes, of which it knows no negatives.
+    """
     labeled, others = float(mass @ s), float(mass @ (1 - s))
     target = np.where(s > 0, (labeled + 1) / (labeled + 2), 1 / (others + 2))
     regression = Regression(np.column_stack([margin, np.ones_like(margin)]), C=np.inf)
     slope, intercept = regression.solve(mass * target, mass * (1 - target), regression.start()).beta
-    return float(slope), float(intercept)
+    return Sigmoid(float(slope), float(intercept))
 
 
+@kept
 @dataclass(frozen=True, eq=False)
-class Platt:
-    """sigmoid(slope · margin + intercept) of a classifier's margin."""
+class CalibratedTrees:
+    """P(labeled | x): the calibrated margin of a classifier."""
 
     classifier: Any
-    slope: float = 1.0
-    intercept: float = 0.0
+    curve: Sigmoid = Sigmoid(1.0, 0.0)  # noqa: RUF009 (immutable)
 
-    def __call__(self, matrix: Any) -> Array:
-        return sigmoid(self.slope * self.classifier.decision_function(matrix) + self.intercept)
+    def __call__(self, matrix: Any) -> Tensor:
+        return self.curve(torch.from_numpy(self.classifier.decision_function(matrix)))
 
 
+@kept
 @dataclass(frozen=True, eq=False)
-class BoostedModel:
-    models: Sequence[Platt]
+class BoostedModel(PropensityModel):
+    models: Sequence[CalibratedTrees]
     odds: bool
     held_out: Tensor | None = None
-    """ê of the labeled rows it was fitted on, each by the one model that has not seen it."""
 
     def __call__(self, x: Features) -> Tensor:
         matrix = as_matrix(x)
-        return _odds(np.mean([model(matrix) for model in self.models], axis=0), self.odds)
+        return _odds(torch.from_numpy(np.mean([model(matrix).numpy() for model in self.models], axis=0)), self.odds)
 
 
-def _odds(probability: Array, odds: bool) -> Tensor:
-    p = torch.from_numpy(probability)
+def _odds(p: Tensor, odds: bool) -> Tensor:
     return p / (1 - p).clamp(min=torch.finfo(p.dtype).tiny) if odds else p

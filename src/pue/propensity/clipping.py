@@ -8,10 +8,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from pue.core.weights import effective_sample_size
 from pue.errors import InvalidInput
-from pue.weights import effective_sample_size
+from pue.persistence import kept
+
+FLOOR = 1e-4
+"""The smallest propensity that is used unless told otherwise: no labeled row weighs more than 10,000 sure ones."""
+MEMORIZED = 2.0
+"""A model knows its rows by heart if it gives labeled rows it was trained on so many times what it gives the others."""
 
 
+@kept
 @dataclass(frozen=True)
 class PropensityReport:
     """What was done to the propensities of the labeled rows and what weights they give."""
@@ -38,7 +45,7 @@ class PropensityReport:
     @property
     def alarm(self) -> str | None:
         """Why these propensities should not be trusted, or None."""
-        if self.optimism is not None and self.optimism > 2:
+        if self.optimism is not None and self.optimism > MEMORIZED:
             return (
                 f"the propensity model has memorised its rows: labeled rows it was trained on get {self.optimism:.1f} "
                 "times the estimate of those held out. Cross-fit it (CrossFit), regularise it or stop it earlier."
@@ -72,10 +79,10 @@ class PropensityReport:
         return "\n".join(lines + ([f"ALARM: {self.alarm}"] if self.alarm else []))
 
 
-def process(
+def clip_propensity(
     propensity: Tensor,
     *,
-    floor: float = 1e-4,
+    floor: float = FLOOR,
     trim: bool = False,
     mass: Tensor | None = None,
     source: str = "",
@@ -88,7 +95,7 @@ def process(
     `mass` is the sample weight of the labeled rows, `population` that of the population; the rest only goes into the
     report.
 
-    >>> clipped, report = process(torch.tensor([0.5, 0.0, 1.5]), floor=0.01)
+    >>> clipped, report = clip_propensity(torch.tensor([0.5, 0.0, 1.5]), floor=0.01)
     >>> clipped, report.n_clipped
     (tensor([0.5000, 0.0100, 1.0000], dtype=torch.float64), 2)
     """

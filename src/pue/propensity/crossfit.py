@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import torch
-from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from pue.data import Features, PUData, population_rows, select
-from pue.errors import InvalidInput, UnknownName
-from pue.folds import content_folds, most_folds, row_hash
-from pue.propensity.calibration import CALIBRATIONS, Power, Steps, fit_calibration
+from pue.core.data import Features, PUData, population_rows, select
+from pue.core.folds import content_folds, held_out_values, most_folds, row_hash
+from pue.core.randomness import derive
+from pue.errors import InvalidInput
+from pue.persistence import kept
 from pue.propensity.logistic import Logistic
-from pue.propensity.protocol import PropensityEstimator, PropensityModel
-from pue.randomness import derive
-from pue.training.processes import spread
+from pue.propensity.protocol import PropensityEstimator, PropensityModel, fit_estimator
+from pue.training.processes import share_out
 
 SMALL = 20_000
 REFERENCE = 5_000
 """Rows of the population that are scored out of fold too: they set the scale of every fold."""
 
 
+@kept
 @dataclass(frozen=True)
 class CrossFit:
     """`folds` models of `estimator`, each fitted without one fold; equal rows share a fold.
@@ -45,12 +46,8 @@ class CrossFit:
     jobs: int = 1
     """Processes for the folds, each with one torch thread; −1: all cores."""
     rescale: bool = True
-    calibration: str | None = None
-    """After that, "platt" (a power of ê) or "isotonic" (any monotone curve), fitted to all held-out estimates."""
 
     def __post_init__(self) -> None:
-        if self.calibration not in (None, *CALIBRATIONS):
-            raise UnknownName("calibration", self.calibration, CALIBRATIONS)
         if self.folds < 2:
             raise InvalidInput(f"cross-fitting needs at least 2 folds; got {self.folds}.")
 
@@ -63,33 +60,18 @@ class CrossFit:
         if self.rescale:
             factors = _fold_factors(data, fold, rows[data.n_labeled :], columns[data.n_labeled :], self.folds)
             columns = columns * factors[fold[rows]]
-        curves = self._calibrate(data, rows, columns)
-        columns = _calibrated(columns, curves)
         held_out, reference = columns[: data.n_labeled], columns[data.n_labeled :]
-        return CrossFitted(tuple(models), fold, factors, held_out, reference, curves)
+        return CrossFitted(tuple(models), fold, factors, held_out, reference)
 
     def _models(self, data: PUData, fold: Tensor, prior: float, seed: int) -> list[PropensityModel]:
         """One for each fold; in a process group the folds are shared out."""
-
-        def given(k: int) -> tuple[Any, ...]:
-            return self.estimator, data, fold != k, prior, derive(seed, k)
-
-        found = spread(range(self.folds), lambda k: fit_rows(*given(k)), even_if_few=True)
-        if found is None:
-            found = Parallel(n_jobs=self.jobs)(delayed(fit_rows)(*given(k)) for k in range(self.folds))
-        return found
-
-    def _calibrate(self, data: PUData, rows: Tensor, columns: Tensor) -> tuple[Power | Steps, ...]:
-        if self.calibration is None:
-            return ()
-        mass, n = data.mass, data.n_labeled
-        stands_for = mass[population_rows(data.labels, data.scenario)].sum() / mass[rows[n:]].sum()
-        masses = {"labeled_mass": mass[rows[:n]], "reference_mass": mass[rows[n:]] * stands_for}
-        return tuple(fit_calibration(self.calibration, e[:n], e[n:], **masses) for e in columns.T)
+        work = partial(fit_without, self.estimator, data, fold, prior, seed)
+        return share_out(work, range(self.folds), jobs=self.jobs, even_if_few=True)
 
 
+@kept
 @dataclass(frozen=True, eq=False)
-class CrossFitted:
+class CrossFitted(PropensityModel):
     """The models of all folds; a new row gets the mean of their estimates."""
 
     models: tuple[PropensityModel, ...]
@@ -101,8 +83,6 @@ class CrossFitted:
     """ê of the labeled rows, out of fold; several columns if the estimator offers several candidates."""
     reference_columns: Tensor
     """The same of `reference_rows`."""
-    calibration: tuple[Power | Steps, ...] = ()
-    """One for each column, or none."""
 
     @property
     def held_out(self) -> Tensor:
@@ -112,14 +92,19 @@ class CrossFitted:
     def out_of_fold(self, x: Features) -> Tensor:
         """ê of all rows it was fitted on, given once more in the same order, each from a model that has not seen it."""
         columns = _out_of_fold(self.models, x, self.fold, torch.arange(len(self.fold)))
-        return _calibrated(columns * self.factors[self.fold], self.calibration).mean(1)
+        return (columns * self.factors[self.fold]).mean(1)
 
     @property
     def reference(self) -> Tensor:
         """ê of `reference_rows`, out of fold."""
         return self.reference_columns.mean(1)
 
-    def __str__(self) -> str:
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        return self.models[0].candidates
+
+    @property
+    def description(self) -> str:
         return f"cross-fitted over {len(self.models)} folds"
 
     def few(self, n: int) -> CrossFitted:
@@ -127,17 +112,11 @@ class CrossFitted:
         return replace(self, models=self.models[:n], factors=self.factors[:n])
 
     def columns(self, x: Features) -> Tensor:
-        per_fold = [columns_of(model, x) * factor for model, factor in zip(self.models, self.factors, strict=True)]
-        return _calibrated(torch.stack(per_fold).mean(0), self.calibration)
+        per_fold = [model.columns(x) * factor for model, factor in zip(self.models, self.factors, strict=True)]
+        return torch.stack(per_fold).mean(0)
 
     def __call__(self, x: Features) -> Tensor:
         return self.columns(x).mean(1)
-
-
-def _calibrated(columns: Tensor, curves: Sequence[Power | Steps]) -> Tensor:
-    if not curves:
-        return columns
-    return torch.stack([curve(e) for curve, e in zip(curves, columns.T, strict=True)], dim=1)
 
 
 def possible_folds(data: PUData) -> int:
@@ -151,13 +130,6 @@ def possible_folds(data: PUData) -> int:
     return most
 
 
-def columns_of(model: PropensityModel, x: Features) -> Tensor:
-    """(n, candidates): most models have one estimate a row; `Neighbors` has one for every k."""
-    several = getattr(model, "columns", None)
-    columns: Tensor = model(x)[:, None] if several is None else several(x)
-    return columns
-
-
 def reference_rows(data: PUData, most: int = REFERENCE) -> Tensor:
     """Some rows of the population, chosen by content: the same whoever asks."""
     population = population_rows(data.labels, data.scenario)
@@ -165,8 +137,10 @@ def reference_rows(data: PUData, most: int = REFERENCE) -> Tensor:
     return order[population[order]][:most].sort().values
 
 
-def fit_rows(estimator: PropensityEstimator, data: PUData, rows: Tensor, prior: float, seed: int) -> PropensityModel:
-    """The estimator on some of the rows, with one torch thread: for small networks that beats several.
+def fit_without(
+    estimator: PropensityEstimator, data: PUData, fold: Tensor, prior: float, seed: int, k: int
+) -> PropensityModel:
+    """The estimator on the rows outside of fold k, with one torch thread: for small networks that beats several.
 
     On small tables the threads of boosted trees wait for each other longer than they work.
     """
@@ -174,16 +148,15 @@ def fit_rows(estimator: PropensityEstimator, data: PUData, rows: Tensor, prior: 
     torch.set_num_threads(1)
     try:
         with threadpool_limits(1 if data.n_rows < SMALL else None, user_api="openmp"):
-            return estimator.fit(data.take(rows), prior=prior, seed=seed)
+            return fit_estimator(estimator, data.take(fold != k), prior=prior, seed=derive(seed, k))
     finally:
         torch.set_num_threads(threads)
 
 
 def _out_of_fold(models: Sequence[PropensityModel], x: Features, fold: Tensor, rows: Tensor) -> Tensor:
     """Columns of ê for some training rows, each row from the model of its own fold."""
-    places = [torch.nonzero(fold[rows] == k)[:, 0] for k in range(len(models))]
-    columns = torch.cat([columns_of(model, select(x, rows[at])) for model, at in zip(models, places, strict=True)])
-    return torch.empty_like(columns).index_copy_(0, torch.cat(places), columns)
+    own = fold[rows]
+    return held_out_values(own, lambda k: models[k].columns(select(x, rows[own == k])), len(models))
 
 
 def _fold_factors(data: PUData, fold: Tensor, reference: Tensor, columns: Tensor, folds: int) -> Tensor:

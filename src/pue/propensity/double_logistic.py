@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
-from pue.data import PUData, Scenario
+from pue.core.data import PUData, Scenario
 from pue.errors import InvalidInput
+from pue.persistence import kept
 from pue.propensity.latent import expectation, pooled_prior, row_mass
 from pue.propensity.newton import Array, Design, LinearModel, Regression, sigmoid
 from pue.propensity.protocol import PropensityModel
 from pue.propensity.sarem import initial
 
 
+@kept
 @dataclass(frozen=True)
 class DoubleLogistic:
     """max of Σ s log(f e) + (1 − s) log(1 − f e) − (|β_f|² + |β_e|²) / (2C), by L-BFGS from several starts.
@@ -40,18 +43,10 @@ class DoubleLogistic:
         regression, rng = Regression(z, C=self.C), np.random.default_rng(seed)
         points = [np.concatenate([solution.beta for solution in initial(regression, s, mass)])]
         points += [rng.standard_normal(2 * z.shape[1]) for _ in range(self.starts - 1)]
-        found = [
-            minimize(
-                negative_log_likelihood,
-                point,
-                (z, s, mass, regression.penalty),
-                jac=True,
-                method="L-BFGS-B",
-                options={"maxiter": 1000, "maxcor": 20, "ftol": 1e-15, "gtol": 1e-9},
-            )
-            for point in points
-        ]
-        best = min(found, key=lambda result: float(result.fun))
+        options = {"maxiter": 1000, "maxcor": 20, "ftol": 1e-15, "gtol": 1e-9}
+        settled = (z, s, mass, regression.penalty)
+        climb = partial(minimize, negative_log_likelihood, args=settled, jac=True, method="L-BFGS-B", options=options)
+        best = min(map(climb, points), key=lambda result: float(result.fun))
         readings = np.split(best.x, 2)
         wanted = pooled_prior(data, prior)
         gaps = [abs(float(mass @ sigmoid(z @ beta)) / mass.sum() - wanted) for beta in readings]

@@ -1,4 +1,5 @@
-"""Expectation maximisation with two networks, one for f = P(positive | x) and one for e = P(labeled | x, positive)."""
+"""Expectation maximisation with two networks, one for f = P(positive | x) and one for e = P(labeled | x, positive):
+SAR-EM (Bekker, Robberechts and Davis 2019) and LBE, labeling bias estimation (Gong et al. 2021)."""
 
 from __future__ import annotations
 
@@ -13,20 +14,21 @@ import torch
 from torch import nn
 
 from pue.backbones import build
-from pue.conversion import input_spec
-from pue.data import Features, PUData, Scenario
+from pue.backbones.inputs import input_spec
+from pue.core.data import Features, PUData, Scenario
+from pue.core.folds import most_folds
+from pue.core.losses import logistic
+from pue.core.randomness import derive
+from pue.core.risks import upu
+from pue.core.weights import RowWeights
 from pue.errors import InvalidInput
-from pue.folds import most_folds
-from pue.losses import logistic
+from pue.persistence import kept
 from pue.propensity.latent import expectation, row_mass
 from pue.propensity.network import NetworkModel, by_name
 from pue.propensity.newton import Array, sigmoid
 from pue.propensity.protocol import PropensityModel
-from pue.randomness import derive
-from pue.risks import upu
 from pue.training import Batching, Training, score, train
-from pue.training.split import split_rows
-from pue.weights import RowWeights
+from pue.training.feeds import split_rows
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class NetworkEM(ABC):
         best, result = pair.log_likelihood(judge), deepcopy((pair.f, pair.e))
         mark, stalled = best, 0
         for _ in range(self.rounds):
-            pair.maximize(pair.expect())
+            pair.go_round()
             found = pair.log_likelihood(judge)
             if found > best:
                 best, result = found, deepcopy((pair.f, pair.e))
@@ -113,11 +115,9 @@ class Pair:
     def teach_propensity(self, q: Array, steps: int) -> None:
         self.teach(self.e, self.mass * self.s, self.mass * (1 - self.s) * q, steps)
 
-    def expect(self) -> Array:
-        return expectation(*self._scores(self.data), self.s)[0]
-
-    def maximize(self, q: Array) -> None:
-        steps = self.settings.round_steps
+    def go_round(self) -> None:
+        """An E-step and an M-step."""
+        q, steps = expectation(*self._scores(self.data), self.s)[0], self.settings.round_steps
         self.teach_propensity(q, steps)
         self.teach(self.f, self.mass * q, self.mass * (1 - q), steps)
 
@@ -137,3 +137,37 @@ class Pair:
 def _score(network: nn.Module, x: Features) -> Array:
     scores: Array = score(network, x).double().numpy()
     return scores
+
+
+@kept
+@dataclass(frozen=True)
+class DeepSAREM(NetworkEM):
+    """`SAREM` with any backbone, by gradient steps.
+
+    It starts as SAR-EM does: f from labels against the rest, both sides weighing the same; then e from the labels,
+    unlabeled rows weighing f.
+    """
+
+    def _start(self, pair: Pair) -> None:
+        s, mass = pair.s, pair.mass
+        share = mass @ s / mass.sum()
+        pair.teach(pair.f, mass * s * (1 - share), mass * (1 - s) * share, self.steps)
+        pair.teach_propensity(pair.class_probability(), self.steps)
+
+
+@kept
+@dataclass(frozen=True)
+class LBE(NetworkEM):
+    """h = P(positive | x) and η = P(labeled | x, positive) by EM with gradient steps, both linear by default.
+
+    It starts from h trained on the labels as if they were classes, and an untrained η (a half, where linear). Published
+    code also lets likely negatives teach η, whose target then is P(labeled | x); we follow the likelihood, where they
+    say nothing about η. The start is far off where labels are rare, and prefers neither reading of the two curves, so
+    η can end up as the class: `SAREM` and `DeepSAREM` are safer.
+    """
+
+    backbone: str | nn.Module | Callable[..., Any] = "linear"
+    lr: float = 1e-2
+
+    def _start(self, pair: Pair) -> None:
+        pair.teach(pair.f, pair.mass * pair.s, pair.mass * (1 - pair.s), self.steps)

@@ -6,26 +6,27 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import sklearn
 import torch
 from scipy import sparse
-from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_batches
 from torch import Tensor
 
-from pue.data import Features, as_matrix, select
-from pue.folds import row_hash
+from pue.core.data import Features, as_matrix, is_bytes, is_image, select
+from pue.core.folds import row_hash
+from pue.persistence import kept
 
 FIT_ROWS = 10_000
 """Scales and components are those of at most so many rows."""
 
 
+@kept
 @dataclass(frozen=True, eq=False)
 class Reduction:
     """x → (n, few) float32: distances between rows mean something."""
 
-    scaler: StandardScaler | None
-    components: PCA | TruncatedSVD | None
+    scaler: sklearn.preprocessing.StandardScaler | None
+    components: sklearn.decomposition.PCA | sklearn.decomposition.TruncatedSVD | None
 
     def __call__(self, x: Features) -> Tensor:
         # Piece by piece: all pixels as floats would take four times the data.
@@ -49,14 +50,10 @@ def fit_reduction(x: Features, *, columns: int = 50, seed: int = 0) -> Reduction
     # Rows chosen by content, so that the order of the table does not matter.
     some = torch.from_numpy(np.sort(np.argsort(row_hash(x, seed=seed), kind="stable")[:FIT_ROWS]))
     sample = as_matrix(select(x, some))
-    pixels = isinstance(x, Tensor) and (x.dtype == torch.uint8 or x.ndim > 2)  # one scale for all of them
-    scaler = None if pixels else StandardScaler(with_mean=not sparse.issparse(sample)).fit(sample)
+    pixels = is_bytes(x) or is_image(x)  # one scale for all of them
+    scaler = None if pixels else sklearn.preprocessing.StandardScaler(with_mean=not sparse.issparse(sample)).fit(sample)
     if sample.shape[1] <= columns:
         return Reduction(scaler, None)
-    parts = min(columns, len(some) - 1)
-    components = (
-        TruncatedSVD(parts, random_state=seed % 2**32)
-        if sparse.issparse(sample)
-        else PCA(parts, random_state=seed % 2**32)
-    )
+    kind = sklearn.decomposition.TruncatedSVD if sparse.issparse(sample) else sklearn.decomposition.PCA
+    components = kind(min(columns, len(some) - 1), random_state=seed % 2**32)
     return Reduction(scaler, components.fit(sample if scaler is None else scaler.transform(sample)))

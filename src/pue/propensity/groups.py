@@ -1,4 +1,4 @@
-"""Labels counted by group: SCAR within each of a few known groups."""
+"""Labels counted: SCAR, with one propensity for all, the label frequency, or within each of a few known groups."""
 
 from __future__ import annotations
 
@@ -10,13 +10,41 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pue.data import Features, PUData, population_rows
+from pue.core.data import Features, PUData, population_rows
 from pue.errors import InvalidInput
+from pue.persistence import kept
 from pue.propensity.known import column
 from pue.propensity.latent import row_mass
 from pue.propensity.protocol import PropensityModel
 
 
+@kept
+@dataclass(frozen=True)
+class Constant:
+    """ê = labeled rows / expected positives, n_P / (π n). With normalised weights its value does not matter.
+
+    >>> data = PUData(torch.zeros(8, 1), torch.tensor([1, 0, 0, 0, 0, 0, 0, 0]))
+    >>> Constant().fit(data, prior=0.5)(data.x[:2])
+    tensor([0.2500, 0.2500], dtype=torch.float64)
+    """
+
+    def fit(self, data: PUData, *, prior: float, seed: int = 0) -> PropensityModel:
+        mass = data.mass
+        positives = prior * mass[population_rows(data.labels, data.scenario)].sum()
+        frequency = min(1.0, float(mass[data.labeled].sum() / positives))
+        return ConstantModel(frequency)
+
+
+@kept
+@dataclass(frozen=True)
+class ConstantModel(PropensityModel):
+    frequency: float
+
+    def __call__(self, x: Features) -> Tensor:
+        return torch.full((x.shape[0],), self.frequency, dtype=torch.float64)
+
+
+@kept
 @dataclass(frozen=True)
 class Groups:
     """ê_g = labeled rows / expected positives of the group, n_P,g / (π_g n_g).
@@ -58,8 +86,9 @@ class Groups:
         return values
 
 
+@kept
 @dataclass(frozen=True, eq=False)
-class GroupModel:
+class GroupModel(PropensityModel):
     by: Callable[[Features], Tensor] | int
     groups: NDArray[np.float64]
     """In ascending order."""

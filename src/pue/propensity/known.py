@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pue.data import Features, PUData, gather, require_propensity, select
+from pue.core.data import Features, PUData, gather, require_propensity, select
 from pue.errors import InvalidInput
+from pue.persistence import kept
 from pue.propensity.protocol import PropensityModel
 
 
+@kept
 @dataclass(frozen=True)
 class Known:
     """ê = e, given as a function of the features or as the index of the column that holds it.
@@ -32,8 +34,9 @@ class Known:
         return model
 
 
+@kept
 @dataclass(frozen=True)
-class KnownModel:
+class KnownModel(PropensityModel):
     e: Callable[[Features], Tensor] | int
 
     def __call__(self, x: Features) -> Tensor:

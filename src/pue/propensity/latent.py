@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pue.data import PUData, Scenario, labeled_share
+from pue.core.data import PUData, Scenario, labeled_share
 from pue.propensity.newton import Array, sigmoid
 
 

@@ -6,19 +6,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import sklearn
 import torch
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
-from pue.data import Features, PUData, Scenario, as_matrix
+from pue.core.data import Features, PUData, Scenario, as_matrix, is_bytes
+from pue.persistence import kept
 from pue.propensity.newton import Design, LinearModel, Regression, probability
 from pue.propensity.protocol import PropensityModel
 
 FEW_COLUMNS = 500
 
 
+@kept
 @dataclass(frozen=True)
 class Logistic:
     """ê from an L2-regularised logistic regression of s on standardised features; labeled negatives count as unlabeled.
@@ -35,12 +36,13 @@ class Logistic:
         return replace(labeled_probability(data.x, data.labeled, data.sample_weight, C=self.C), odds=odds)
 
 
+@kept
 @dataclass(frozen=True, eq=False)
-class LogisticModel:
+class LogisticModel(PropensityModel):
     """A fitted regression of many columns: x → P(labeled | x) in the rows it saw, or the odds of that."""
 
-    scaler: StandardScaler | None
-    regression: LogisticRegression
+    scaler: sklearn.preprocessing.StandardScaler | None
+    regression: sklearn.linear_model.LogisticRegression
     odds: bool = False
 
     def __call__(self, x: Features) -> Tensor:
@@ -66,17 +68,13 @@ def labeled_probability(
         return LinearModel(design, found.beta)
     matrix, weight = as_matrix(x), None if sample_weight is None else sample_weight.numpy()
     # Pixels share one scale; standardising those that are almost always black would make noise loud.
-    with np.errstate(invalid="ignore"):
-        scaler = (
-            None if _is_bytes(x) else StandardScaler(with_mean=not sparse.issparse(matrix)).fit(matrix, None, weight)
-        )
-    fitted = LogisticRegression(C=C, max_iter=1000).fit(_scale(matrix, scaler), labeled.numpy(), sample_weight=weight)
-    return LogisticModel(scaler, fitted)
+    scaler = None if is_bytes(x) else sklearn.preprocessing.StandardScaler(with_mean=not sparse.issparse(matrix))
+    if scaler is not None:
+        with np.errstate(invalid="ignore"):
+            scaler.fit(matrix, None, weight)
+    regression = sklearn.linear_model.LogisticRegression(C=C, max_iter=1000)
+    return LogisticModel(scaler, regression.fit(_scale(matrix, scaler), labeled.numpy(), sample_weight=weight))
 
 
-def _is_bytes(x: Features) -> bool:
-    return isinstance(x, Tensor) and x.dtype == torch.uint8
-
-
-def _scale(matrix: Any, scaler: StandardScaler | None) -> Any:
+def _scale(matrix: Any, scaler: sklearn.preprocessing.StandardScaler | None) -> Any:
     return matrix if scaler is None else scaler.transform(matrix)

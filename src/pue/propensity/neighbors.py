@@ -8,11 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pue.data import Features, PUData, Scenario, population_rows, select
+from pue.core.data import Features, PUData, Scenario, population_rows, select
+from pue.core.folds import row_hash
 from pue.errors import InvalidInput
-from pue.folds import row_hash
+from pue.persistence import kept
+from pue.propensity.features import Reduction, fit_reduction
 from pue.propensity.protocol import PropensityModel
-from pue.reduction import Reduction, fit_reduction
 
 MOST_ROWS = 50_000
 """Larger samples are thinned to so many rows a side, which bounds time and memory."""
@@ -20,6 +21,7 @@ BLOCK = 2**24
 """Distances in memory at once: 64 MB."""
 
 
+@kept
 @dataclass(frozen=True)
 class Neighbors:
     """ê = (labeled rows in the ball + ½) / (population rows in the ball + ½ / rate), rate = labels per population row.
@@ -54,8 +56,9 @@ class Neighbors:
         return NeighborsModel(k, rate, reduction, z, mass, labeled_mass, reduction(select(data.x, labeled)))
 
 
+@kept
 @dataclass(frozen=True, eq=False)
-class NeighborsModel:
+class NeighborsModel(PropensityModel):
     k: tuple[int, ...]
     rate: float
     reduction: Reduction
@@ -67,6 +70,10 @@ class NeighborsModel:
 
     def __call__(self, x: Features) -> Tensor:
         return self.columns(x).mean(1)
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        return tuple(f"k={k}" for k in self.k)
 
     def columns(self, x: Features) -> Tensor:
         """(n, number of k): one estimate for every k, all from one search."""

@@ -10,29 +10,26 @@ import torch
 from torch import Tensor, nn
 
 from pue.backbones import BACKBONES, InputSpec, build
-from pue.conversion import input_spec
-from pue.data import Features, PUData, Scenario
+from pue.backbones.inputs import input_spec
+from pue.core.data import Features, PUData, Scenario
+from pue.core.risks import label_likelihood
+from pue.core.weights import supervised
 from pue.errors import InvalidInput, UnknownName
+from pue.persistence import NetworkParts, kept, kept_with_network
 from pue.propensity.protocol import PropensityModel
-from pue.risks import label_likelihood
 from pue.training import Batching, Training, score, train
-from pue.training.split import split_rows
-from pue.weights import supervised
+from pue.training.feeds import split_rows
 
 Form = Literal["mean", "full_mean", "sum_batch", "sum_scaled"]
 FORMS: tuple[str, ...] = ("mean", "full_mean", "sum_batch", "sum_scaled")
 
 EARLY_STOPPING = Training(
-    epochs=60,
-    batching=Batching(256, "pooled"),
-    weight_decay=5e-3,
-    validation=0.1,
-    criterion="likelihood",
-    patience=5,
+    epochs=60, batching=Batching(256, "pooled"), weight_decay=5e-3, validation=0.1, criterion="likelihood", patience=5
 )
 """The recommended reading of the paper: at most 60 epochs, stopped by the likelihood of a held-out tenth."""
 
 
+@kept
 @dataclass(frozen=True)
 class Network:
     """ê from a network fitted to "labeled" by mean cross-entropy + α_e |…|, which reads in four ways:
@@ -78,8 +75,9 @@ class Network:
         return NetworkModel(network.cpu(), odds, unseen, by_name(self.backbone), spec)
 
 
+@kept_with_network(NetworkParts("network", "backbone", "spec", build))
 @dataclass(frozen=True, eq=False)
-class NetworkModel:
+class NetworkModel(PropensityModel):
     """A fitted network: x → P(labeled | x) in the rows it saw, or the odds of that."""
 
     network: nn.Module

@@ -6,16 +6,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import sklearn
 import torch
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 from torch.nn import functional
 
-from pue.data import Features, as_matrix
+from pue.core.data import Features, as_matrix, is_bytes
 from pue.errors import InvalidInput
+from pue.persistence import kept
+from pue.propensity.protocol import PropensityModel
 
 Array = NDArray[np.float64]
 
@@ -23,11 +25,12 @@ MOST_COLUMNS = 5000
 """A Newton step solves a system of this many equations: 0.2 GB."""
 
 
+@kept
 @dataclass(frozen=True, eq=False)
 class Design:
     """From features to the matrix of a regression: standardised columns (bytes become shares of 255) and a one."""
 
-    scaler: StandardScaler | None
+    scaler: sklearn.preprocessing.StandardScaler | None
 
     @classmethod
     def of(cls, x: Features, sample_weight: Tensor | None) -> Design:
@@ -37,25 +40,25 @@ class Design:
                 f"this regression solves for all columns at once, at most {MOST_COLUMNS}; got {columns}. Select or "
                 "project columns first, or use a network: DeepSAREM or LBE."
             )
-        if isinstance(x, Tensor) and x.dtype == torch.uint8:
+        if is_bytes(x):
             return cls(None)
         weight = None if sample_weight is None else sample_weight.numpy()
-        return cls(StandardScaler(with_mean=not sparse.issparse(x)).fit(_float64(x), None, weight))
+        scaler = sklearn.preprocessing.StandardScaler(with_mean=not sparse.issparse(x))
+        return cls(scaler.fit(_float64(x), None, weight))
 
     def __call__(self, x: Features) -> Any:
         matrix = _float64(x)
         if self.scaler is not None:
             matrix = self.scaler.transform(matrix)
         one = np.ones((matrix.shape[0], 1))
-        return (
-            sparse.hstack([matrix, one], format="csr")
-            if sparse.issparse(matrix)
-            else np.asfortranarray(np.hstack([matrix, one]))
-        )
+        if sparse.issparse(matrix):
+            return sparse.hstack([matrix, one], format="csr")
+        return np.asfortranarray(np.hstack([matrix, one]))
 
 
+@kept
 @dataclass(frozen=True, eq=False)
-class LinearModel:
+class LinearModel(PropensityModel):
     """x → sigmoid(zᵀβ), or the odds of that, exp(zᵀβ)."""
 
     design: Design

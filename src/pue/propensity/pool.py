@@ -12,16 +12,19 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from torch import Tensor
 
-from pue.data import Features, PUData, Scenario, select
+from pue.core.data import Features, PUData, Scenario, select
+from pue.persistence import kept
 from pue.propensity.crossfit import CrossFit, CrossFitted, reference_rows
+from pue.propensity.features import fit_reduction
+from pue.propensity.protocol import PropensityModel
 from pue.propensity.smooth import smooth_over_labeled
-from pue.reduction import fit_reduction
 
 SMALLEST = 1e-12
 NEGLIGIBLE = 0.01
 """A smaller share of the pool buys nothing, and a search among neighbors for it would cost most of the time."""
 
 
+@kept
 @dataclass(frozen=True)
 class Pool:
     """p̂ = Σ_m λ_m p̂_m with λ on the simplex that make the held-out labels most likely; p is P(labeled | x).
@@ -52,30 +55,23 @@ class Pool:
             )
         population = _pool(reference, shares, data.scenario)
         floor = certain_floor(population, prior, data.mass[reference_rows(data)]) if self.overlap else 0.0
-        return Pooled(
-            fitted,
-            dict(zip(names, shares.tolist(), strict=True)),
-            data.scenario,
-            held_out.clamp(min=floor),
-            population,
-            neighbors,
-            floor,
-        )
+        of_candidates = dict(zip(names, shares.tolist(), strict=True))
+        held_out = held_out.clamp(min=floor)
+        return Pooled(fitted, of_candidates, data.scenario, held_out, population, neighbors, floor)
 
 
+@kept
 @dataclass(frozen=True, eq=False)
-class Pooled:
+class Pooled(PropensityModel):
     """Members and their shares."""
 
     members: dict[str, CrossFitted]
     shares: dict[str, float]
     """λ of every candidate."""
     scenario: Scenario
-    held_out: Tensor
-    """ê of the labeled rows it was fitted on, in order, each from models that have not seen the row."""
-    reference: Tensor
-    """P(labeled | x) of `crossfit.reference_rows`, a sample of the population; neither smoothed nor kept above a floor:
-    its sum is the number of labels."""
+    held_out: Tensor | None = None
+    reference: Tensor | None = None
+    """Neither smoothed nor kept above a floor: its sum is the number of labels."""
     neighbors: int = 0
     """Over how many other labeled rows `held_out` was smoothed."""
     floor: float = 0.0
@@ -95,7 +91,8 @@ class Pooled:
         """The same with n models of every member, see `CrossFitted.few`."""
         return replace(self, members={name: member.few(n) for name, member in self.members.items()})
 
-    def __str__(self) -> str:
+    @property
+    def description(self) -> str:
         counted = sorted(self.shares.items(), key=lambda item: -item[1])
         text = "cross-fitted " + ", ".join(f"{name} {share:.0%}" for name, share in counted if share >= 0.005)
         text += f"; smoothed over {self.neighbors} labeled neighbors" if self.neighbors else ""
@@ -188,5 +185,4 @@ def _pool(columns: Tensor, shares: Tensor, scenario: Scenario) -> Tensor:
 
 
 def _column_names(member: str, model: CrossFitted) -> list[str]:
-    sizes = getattr(model.models[0], "k", None)
-    return [member] if sizes is None else [f"{member} k={k}" for k in sizes]
+    return [f"{member} {candidate}".strip() for candidate in model.candidates]

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from pue.data import PUData, Scenario
+from pue.core.data import PUData, Scenario
+from pue.persistence import kept
 from pue.propensity.latent import expectation, row_mass
 from pue.propensity.newton import Array, Design, LinearModel, Regression, Solution, sigmoid
 from pue.propensity.protocol import PropensityModel
 
 
+@kept
 @dataclass(frozen=True)
 class SAREM:
     """f and e, both logistic in the standardised features, by expectation maximisation of Σ log P(s | x).

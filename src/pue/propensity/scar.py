@@ -32,20 +32,22 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import gen_batches
 from torch import Tensor
 
-from pue.data import (
+from pue.core.data import (
     Features,
     PUData,
     Scenario,
     as_matrix,
+    is_bytes,
     labeled_share,
     non_finite_columns,
     population_rows,
     require_prior,
     select,
 )
+from pue.core.folds import row_hash
+from pue.core.inputs import as_problem
+from pue.core.randomness import derive
 from pue.errors import InvalidInput
-from pue.folds import row_hash
-from pue.randomness import derive
 
 Array = NDArray[np.float64]
 
@@ -111,16 +113,18 @@ class ScarTest:
 
 
 def scar_test(
-    data: PUData,
+    X: Any,
+    s: Any = None,
     *,
     prior: float,
+    scenario: str = "single_sample",
     n_draws: int = 999,
     level: float = 0.05,
     seed: int = 0,
     embedding: Any = None,
     score: Any = None,
 ) -> ScarTest:
-    """Test SCAR, given the prior; P(p_value ≤ a) ≤ a under SCAR.
+    """Test SCAR on features `X` and PU labels `s`, or on a `PUData`, given the prior; P(p_value ≤ a) ≤ a under SCAR.
 
     `embedding` (one row of numbers for every row, learned without these labels) replaces the features; `score` is a
     scikit-learn classifier of labeled against unlabeled, by default a logistic regression on linear and radial terms.
@@ -132,6 +136,7 @@ def scar_test(
     >>> scar_test(PUData(x, fair), prior=0.9).rejected, scar_test(PUData(x, biased), prior=0.9).rejected
     (False, True)
     """
+    data = as_problem(X, s, scenario)
     _require(data, prior, n_draws, level)
     ranks = _rank(data, data.x if embedding is None else _checked(embedding, data.n_rows), score, seed)
     observed = ranks.share[data.labeled.numpy() & ranks.tested] / prior
@@ -267,17 +272,13 @@ def _keys(data: PUData, seed: int) -> NDArray[np.uint64]:
 def _embed(x: Features, population: NDArray[np.int64], seed: int) -> Array:
     """At most 50 columns of a common scale. Fitted on rows of the population alone: it knows no label."""
     is_sparse = sparse.issparse(x)
-    is_bytes = isinstance(x, Tensor) and x.dtype == torch.uint8
     sample = as_matrix(select(x, torch.from_numpy(population[:_TRAINING_ROWS])))
     # Pixels share one scale; standardising those that are almost always black would make noise loud.
-    steps: list[Any] = [StandardScaler(with_mean=not is_sparse, with_std=not is_bytes)]
+    steps: list[Any] = [StandardScaler(with_mean=not is_sparse, with_std=not is_bytes(x))]
     if sample.shape[1] > _COLUMNS:
         width = min(_COLUMNS, sample.shape[0] - 1)
-        steps.append(
-            TruncatedSVD(width, random_state=derive(seed, 3) % 2**32)
-            if is_sparse
-            else PCA(width, svd_solver="covariance_eigh")
-        )
+        truncated = TruncatedSVD(width, random_state=derive(seed, 3) % 2**32)
+        steps.append(truncated if is_sparse else PCA(width, svd_solver="covariance_eigh"))
     reduce = make_pipeline(*steps).fit(sample)
     pieces = [reduce.transform(as_matrix(x[rows])) for rows in gen_batches(x.shape[0], 4096)]
     if is_sparse and len(steps) == 1:
@@ -289,18 +290,16 @@ def _embed(x: Features, population: NDArray[np.int64], seed: int) -> Array:
 def _fit_score(z: Array, labeled: NDArray[np.bool_], unlabeled: NDArray[np.bool_], score: Any, seed: int) -> Any:
     """The score as a function of rows, from at most 10,000 labeled and 10,000 unlabeled ones."""
     rows = np.concatenate([np.flatnonzero(mask)[:_TRAINING_ROWS] for mask in (labeled, unlabeled)])
-    model = _default_score(len(rows), z.shape[1], seed) if score is None else clone(score)
+    if score is None:
+        n_components, random_state = min(_LANDMARKS, len(rows)), derive(seed, 4) % 2**32
+        radial = Nystroem(gamma=1 / z.shape[1], n_components=n_components, random_state=random_state)
+        linear = LogisticRegression(solver="newton-cholesky", max_iter=1000)
+        score = make_pipeline(make_union(FunctionTransformer(), radial), linear)
+    model = clone(score)
     model.fit(z[rows], labeled[rows].astype(int))
     if hasattr(model, "decision_function"):
         return model.decision_function
     return lambda new: model.predict_proba(new)[:, 1]
-
-
-def _default_score(n_rows: int, width: int, seed: int) -> Any:
-    radial = Nystroem(gamma=1 / width, n_components=min(_LANDMARKS, n_rows), random_state=derive(seed, 4) % 2**32)
-    return make_pipeline(
-        make_union(FunctionTransformer(), radial), LogisticRegression(solver="newton-cholesky", max_iter=1000)
-    )
 
 
 def _checked(embedding: Any, n_rows: int) -> Tensor:

@@ -27,15 +27,9 @@ def smooth_over_labeled(propensity: Tensor, z: Tensor, mass: Tensor | None = Non
     log_e = propensity.double().clamp(min=1e-12).log()
     weight = (torch.ones_like(log_e) if mass is None else mass.double()) / propensity.double().clamp(min=1e-12)
     weight = weight / weight.sum()
-    largest = max(sizes)
-    if largest == 0:
-        return propensity, 0
-    nearest = _nearest(z, largest)
-    sums = log_e[nearest].cumsum(1)
-    errors = {0: float(weight @ (log_e - weight @ log_e) ** 2)}
-    for k in sizes[1:]:
-        errors[k] = float(weight @ (log_e - sums[:, k - 1] / k) ** 2)
-    best = min(errors, key=lambda k: errors[k])
+    sums = log_e[_nearest(z, max(sizes))].cumsum(1)
+    guesses = {0: weight @ log_e, **{k: sums[:, k - 1] / k for k in sizes[1:]}}
+    best = min(guesses, key=lambda k: float(weight @ (log_e - guesses[k]) ** 2))
     if best == 0:
         return propensity, 0
     return torch.exp((log_e + sums[:, best - 1]) / (best + 1)), best

@@ -8,13 +8,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from pue.core.weights import RowWeights
 from pue.errors import InvalidInput
+from pue.persistence import kept
 from pue.training.processes import Part
-from pue.weights import RowWeights
 
 ALONE = Part()
 
 
+@kept
 @dataclass(frozen=True)
 class Augmentation:
     """What is done to a training batch.

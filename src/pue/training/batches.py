@@ -15,11 +15,13 @@ import torch
 from torch import Tensor
 
 from pue.errors import InvalidInput
+from pue.persistence import kept
 
 Mode = Literal["stratified", "joint", "pooled"]
 LabeledRows = Literal["weighted", "drawn"]
 
 
+@kept
 @dataclass(frozen=True)
 class Batching:
     """How batches are made.
@@ -76,22 +78,14 @@ class Batches:
         self._whole = len(labels) <= batching.size and batching.labeled is None and batching.labeled_rows == "weighted"
         self._sizes = stratum_sizes({value: len(rows) for value, rows in self._rows.items()}, batching)
         self._draw = positive_weights[self._rows[1]].double()
-        self.steps = self._count_steps()
+        by_unlabeled = batching.mode == "stratified" and not self._whole
+        rows, size = (len(self._rows[0]), self._sizes[0]) if by_unlabeled else (len(labels), batching.size)
+        self.steps = max(1, -(-rows // size))
 
     def epoch(self, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
         if self._whole:
             return iter([(torch.arange(len(self._labels)), torch.ones(len(self._labels), dtype=torch.float64))])
         return self._stratified(generator) if self._batching.mode == "stratified" else self._shuffled(generator)
-
-    def _count_steps(self) -> int:
-        if self._whole:
-            return 1
-        rows, size = (
-            (len(self._labels), self._batching.size)
-            if self._batching.mode != "stratified"
-            else (len(self._rows[0]), self._sizes[0])
-        )
-        return max(1, -(-rows // size))
 
     def _stratified(self, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
         # Near-equal pieces instead of a small last batch: nothing is dropped and batch norm never sees a crumb.

@@ -1,13 +1,11 @@
-"""Checkpoints: a folder `epoch-00010` with tensors (safetensors) and everything else (JSON), written atomically.
+"""Checkpoints: a folder `epoch-00010` with tensors (safetensors) and everything else (JSON), whole or not there.
 
-A folder either is complete under its final name or does not exist; a crash while writing leaves only a hidden
-folder that the next run removes.
+What a killed run leaves half written, the next run removes.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from pue.errors import CheckpointMismatch, InvalidInput
+from pue.files import recover, unfinished, writing_folder
 
 _FORMAT = 1
 
@@ -50,24 +49,12 @@ class Snapshot:
 
 def save(folder: Path, snapshot: Snapshot) -> Path:
     """Write a snapshot, then remove the older ones."""
-    folder.mkdir(parents=True, exist_ok=True)
     final = folder / f"epoch-{snapshot.epoch:05d}"
-    partial = folder / f".{final.name}.partial"
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    save_file({name: tensor.contiguous() for name, tensor in snapshot.tensors.items()}, partial / "state.safetensors")
-    document = {
-        "format": _FORMAT,
-        "epoch": snapshot.epoch,
-        "fingerprint": snapshot.fingerprint,
-        "record": snapshot.record,
-    }
-    (partial / "state.json").write_text(json.dumps(document, indent=1))
-    for path in (partial / "state.safetensors", partial / "state.json", partial):
-        fsync(path)
-    shutil.rmtree(final, ignore_errors=True)
-    os.replace(partial, final)
-    fsync(folder)
+    about = {"epoch": snapshot.epoch, "fingerprint": snapshot.fingerprint, "record": snapshot.record}
+    tensors = {name: tensor.contiguous() for name, tensor in snapshot.tensors.items()}
+    with writing_folder(final) as partial:
+        save_file(tensors, partial / "state.safetensors")
+        (partial / "state.json").write_text(json.dumps({"format": _FORMAT, **about}, indent=1))
     for old in folder.glob("epoch-*"):
         if old != final:
             shutil.rmtree(old, ignore_errors=True)
@@ -76,8 +63,8 @@ def save(folder: Path, snapshot: Snapshot) -> Path:
 
 def load_latest(folder: Path, fingerprint: str) -> Snapshot | None:
     """The newest snapshot of this very run, None when there is none, an error when it belongs to another run."""
-    for partial in folder.glob(".epoch-*.partial"):
-        shutil.rmtree(partial, ignore_errors=True)
+    for cut_off in unfinished(folder, "epoch-*"):
+        recover(cut_off)
     folders = sorted(folder.glob("epoch-*"))
     if not folders:
         return None
@@ -116,12 +103,3 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tenso
         index, _, name = key.partition(".")
         state.setdefault(int(index), {})[name] = tensor
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-
-
-def fsync(path: Path) -> None:
-    """What was written to a file, or a folder's names, reach the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

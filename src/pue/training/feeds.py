@@ -1,4 +1,4 @@
-"""Where the rows of a batch come from: from memory, by index."""
+"""Where the rows of a batch come from: training rows in memory, by index, and those that are held out."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from pue.data import Features, PUData, gather
+from pue.core.data import Features, PUData, gather
+from pue.core.folds import content_holdout
+from pue.core.weights import RowWeights
 from pue.training.batches import Batches
 from pue.training.processes import Part, place
 from pue.training.settings import Training
-from pue.training.split import restrict, split_rows
-from pue.weights import RowWeights
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Draw:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class ValidationRows:
     """Rows that judge a network while it is trained."""
 
     x: Features
@@ -51,7 +51,7 @@ class Feed(Protocol):
         ...
 
     @property
-    def held_out(self) -> HeldOut | None: ...
+    def held_out(self) -> ValidationRows | None: ...
     @property
     def shape(self) -> tuple[int, ...]:
         """Of all features; the first number counts rows."""
@@ -73,7 +73,7 @@ class InMemory:
         self.batches = Batches(data.labels[self.rows], self.weights.positive, training.batching)
         self.steps, self.shape = self.batches.steps, tuple(data.x.shape)
         self.held_out = (
-            None if held_out is None else HeldOut(data.x, held_out, restrict(weights, data.labels, held_out))
+            None if held_out is None else ValidationRows(data.x, held_out, restrict(weights, data.labels, held_out))
         )
 
     def epoch(self, generator: torch.Generator) -> Iterator[Draw]:
@@ -90,3 +90,25 @@ class InMemory:
         digest.update(self.weights.negative.numpy().tobytes())
         sample = torch.linspace(0, self.shape[0] - 1, min(self.shape[0], 256), dtype=torch.float64).long()
         digest.update(gather(self._x, sample).contiguous().numpy().tobytes())
+
+
+def split_rows(data: PUData, share: float, seed: int) -> tuple[Tensor, Tensor | None]:
+    """Training rows and, where a share is to be held out, the held-out rows; copies of a row stay together."""
+    if not share:
+        return torch.arange(data.n_rows), None
+    held_out = torch.from_numpy(content_holdout(data.x, data.labels, share, seed=seed))
+    return torch.nonzero(~held_out)[:, 0], torch.nonzero(held_out)[:, 0]
+
+
+def restrict(weights: RowWeights, labels: Tensor, rows: Tensor) -> RowWeights:
+    """The weights of some rows; in each stratum w⁺ and the background keep the mass they had."""
+    positive, background = weights.positive[rows], weights.background[rows]
+    for value in (1, 0, -1):
+        here, everywhere = labels[rows] == value, labels == value
+        positive[here] *= _ratio(weights.positive[everywhere].sum(), positive[here].sum())
+        background[here] *= _ratio(weights.background[everywhere].sum(), background[here].sum())
+    return RowWeights(positive, background - positive)
+
+
+def _ratio(whole: Tensor, part: Tensor) -> float:
+    return float(whole / part) if part else 1.0

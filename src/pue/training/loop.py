@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import cached_property
@@ -19,29 +20,22 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from pue.criteria import CRITERIA
-from pue.data import PUData, as_float
+from pue.core.criteria import CRITERIA
+from pue.core.data import PUData, as_float
+from pue.core.randomness import derive, seeded
+from pue.core.risks import Reduce, Risk, no_reduction
+from pue.core.weights import RowWeights
 from pue.errors import CheckpointMismatch, TrainingDiverged
-from pue.randomness import derive, seeded
-from pue.risks import Reduce, Risk, no_reduction
 from pue.training.augment import mixup
-from pue.training.checkpoints import (
-    Checkpointing,
-    Snapshot,
-    flatten_optimizer,
-    load_latest,
-    restore_optimizer,
-    save,
-)
+from pue.training.checkpoints import Checkpointing, Snapshot, flatten_optimizer, load_latest, restore_optimizer, save
 from pue.training.feeds import Draw, Feed, InMemory
-from pue.training.objectives import Batch, Objective, as_objective
+from pue.training.objectives import Batch, Objective, RiskObjective
 from pue.training.processes import add_gradients, join, place, total
-from pue.training.progress import epoch_progress
+from pue.training.progress import describe, step_progress
 from pue.training.schedules import SCHEDULES
 from pue.training.scoring import layout, score
 from pue.training.settings import OPTIMIZERS, EpochRecord, Training
 from pue.training.streamed import RowStream, Streamed
-from pue.weights import RowWeights
 
 
 def train(
@@ -87,9 +81,11 @@ def train(
                 ) from error
     last = run.snapshot() if checkpointing is not None else None
     try:
-        with epoch_progress(training.epochs, done=run.epoch, show=progress if run.first else False) as report:
+        show = progress if run.first else False
+        with step_progress(training.epochs, "epoch", title="training", done=run.epoch, show=show) as move:
             while not run.finished():
-                report(run.one_epoch(report.within))
+                record = run.one_epoch(move)
+                move(run.epoch, status=describe(record))
                 if on_epoch is not None:
                     on_epoch(run.history[-1], run.result())
                 if checkpointing is not None:
@@ -104,6 +100,10 @@ def train(
         raise
     run.finish()
     return run.history
+
+
+def _average(network: nn.Module, decay: float) -> AveragedModel:
+    return AveragedModel(network, multi_avg_fn=get_ema_multi_avg_fn(decay), use_buffers=True)  # type: ignore[no-untyped-call]
 
 
 class _Run:
@@ -125,7 +125,7 @@ class _Run:
             reduce = total if reduce is no_reduction else reduce
         self.network = network.to(device).to(memory_format=layout(network))  # type: ignore[call-overload]
         self.feed, self.training = feed, training
-        self.objective = as_objective(risk).to(device)
+        self.objective = (risk if isinstance(risk, Objective) else RiskObjective(risk)).to(device)
         self.seed, self.device, self.reduce = seed, device, reduce
         self.dtype = next(network.parameters()).dtype
         self.layout = layout(network) if len(feed.shape) == 4 else torch.contiguous_format
@@ -133,11 +133,7 @@ class _Run:
         self.optimizer = OPTIMIZERS[training.optimizer](
             network.parameters(), lr=training.lr, weight_decay=training.weight_decay, **options
         )
-        self.average = (
-            None
-            if training.ema is None
-            else AveragedModel(network, multi_avg_fn=get_ema_multi_avg_fn(training.ema), use_buffers=True)  # type: ignore[no-untyped-call]
-        )
+        self.average = None if training.ema is None else _average(network, training.ema)
         self.epoch = 0
         self.history: list[EpochRecord] = []
         self.best: dict[str, Tensor] | None = None
@@ -154,7 +150,7 @@ class _Run:
         stalled = patience is not None and self.best_epoch >= 0 and self.epoch - 1 - self.best_epoch >= patience
         return self.epoch >= self.training.epochs or stalled
 
-    def one_epoch(self, within: Callable[[float], None]) -> EpochRecord:
+    def one_epoch(self, move: Callable[[float], None]) -> EpochRecord:
         start = time.perf_counter()
         generator = torch.Generator().manual_seed(derive(self.seed, self.epoch))
         self.objective.start_epoch(self.epoch, self.training.epochs, self.network)
@@ -166,15 +162,10 @@ class _Run:
                 value, was_corrected = self._step(step, draw, generator)
                 total += value
                 corrected += was_corrected
-                within(self.epoch + (step + 1) / self.feed.steps)
+                move(self.epoch + (step + 1) / self.feed.steps)
             validation = self._validate()
-        record = EpochRecord(
-            self.epoch,
-            total / self.feed.steps,
-            corrected / self.feed.steps,
-            time.perf_counter() - start,
-            validation,
-        )
+        steps, seconds = self.feed.steps, time.perf_counter() - start
+        record = EpochRecord(self.epoch, total / steps, corrected / steps, seconds, validation)
         self.epoch += 1
         self.history.append(record)
         return record
@@ -186,31 +177,19 @@ class _Run:
         x = augmentation.images(x, generator, part)
         if augmentation.mixup:
             x, weights = mixup(x, weights, augmentation.mixup, generator, part)
-        outcome = self.objective(
-            Batch(
-                self.network,
-                x,
-                draw.rows,
-                weights,
-                share,
-                self.epoch,
-                self.training.epochs,
-                generator,
-                self.reduce,
-                part,
-            )
-        )
-        value = outcome.value.item()
+        now = self.epoch, self.training.epochs
+        risk = self.objective(Batch(self.network, x, draw.rows, weights, share, *now, generator, self.reduce, part))
+        value = risk.value.item()
         if not math.isfinite(value):
-            self._diverged(step, outcome.sums)
+            self._diverged(step, risk.sums)
         self.optimizer.zero_grad(set_to_none=True)
-        outcome.value.backward()
+        risk.value.backward()
         if self.size > 1:
             add_gradients(self.network.parameters())
         self.optimizer.step()
         if self.average is not None:
             self.average.update_parameters(self.network)
-        return value, outcome.corrected
+        return value, risk.corrected
 
     def _set_learning_rate(self, step: int) -> None:
         done = (self.epoch * self.feed.steps + step) / (self.training.epochs * self.feed.steps)
@@ -241,8 +220,7 @@ class _Run:
 
     def finish(self) -> None:
         self._require_finite_parameters()
-        state = self.best if self.best is not None else self.result().state_dict()
-        self.network.load_state_dict(state)
+        self.network.load_state_dict(self.result().state_dict() if self.best is None else self.best)
         self.network.eval()
 
     def _diverged(self, step: int, sums: Tensor) -> None:
@@ -284,8 +262,7 @@ class _Run:
         return Snapshot(self.epoch, tensors, record, self.fingerprint)
 
     def restore(self, snapshot: Snapshot) -> None:
-        names = ("network", "optimizer", "average", "best", "objective")
-        parts: dict[str, dict[str, Tensor]] = {name: {} for name in names}
+        parts: dict[str, dict[str, Tensor]] = defaultdict(dict)
         for key, tensor in snapshot.tensors.items():
             part, _, name = key.partition("/")
             parts[part][name] = tensor
@@ -305,15 +282,8 @@ class _Run:
     def fingerprint(self) -> str:
         """A hash of settings, seed, the network's shape, the risk's terms, all weights and a sample of the rows."""
         shapes = {name: list(tensor.shape) for name, tensor in self.network.state_dict().items()}
-        settings = [
-            asdict(self.training),
-            self.seed,
-            shapes,
-            self.objective.terms,
-            str(self.dtype),
-            list(self.feed.shape),
-        ]
-        settings.append(self.objective.settings())
+        what = self.objective.terms, str(self.dtype), list(self.feed.shape), self.objective.settings()
+        settings = [asdict(self.training), self.seed, shapes, *what]
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=lambda number: number.item()).encode())
         self.feed.fingerprint(digest)
         return digest.hexdigest()

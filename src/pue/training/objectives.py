@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pue.risks import Reduce, Risk
+from pue.core.risks import Reduce, Risk
+from pue.core.weights import RowWeights
 from pue.training.processes import Part
-from pue.weights import RowWeights
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Batch:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class StepRisk:
     """A step's objective with its gradient, the sums behind it, and whether a correction stepped in."""
 
     value: Tensor
@@ -54,7 +54,7 @@ class Objective(nn.Module):
     def start_epoch(self, epoch: int, epochs: int, network: nn.Module) -> None:
         """Before the first step of an epoch."""
 
-    def forward(self, batch: Batch) -> Outcome:
+    def forward(self, batch: Batch) -> StepRisk:
         raise NotImplementedError
 
     def settings(self) -> Any:
@@ -69,21 +69,17 @@ class RiskObjective(Objective):
         super().__init__()
         self.risk, self.terms = risk, risk.terms
 
-    def forward(self, batch: Batch) -> Outcome:
-        return outcome(self.risk, batch.network(batch.x), batch)
+    def forward(self, batch: Batch) -> StepRisk:
+        return step_risk(self.risk, batch.network(batch.x), batch)
 
     def settings(self) -> Any:
         return behavior(self.risk)
 
 
-def outcome(risk: Risk, scores: Tensor, batch: Batch) -> Outcome:
+def step_risk(risk: Risk, scores: Tensor, batch: Batch) -> StepRisk:
     """The risk of these scores: sum, reduce, combine."""
     sums = batch.reduce(risk.sums(scores, batch.weights))
-    return Outcome(risk.combine(sums), sums, risk.corrected(sums.detach()))
-
-
-def as_objective(risk: Risk | Objective) -> Objective:
-    return risk if isinstance(risk, Objective) else RiskObjective(risk)
+    return StepRisk(risk.combine(sums), sums, risk.corrected(sums.detach()))
 
 
 def behavior(risk: Risk) -> list[list[float]]:

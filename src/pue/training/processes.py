@@ -6,7 +6,7 @@ parts add up to the gradient of the batch (`add_gradients`). k processes therefo
 rounding. Batch norm is the exception: it looks at the rows a process has, unless it is synchronised (on GPUs).
 
 The group is whatever `torch.distributed` was initialised with: by `process_group` under `torchrun`, by Ray, or by the
-caller. Work that is no training is done by one of them (`on_first`) or shared out (`spread`); both look to the code
+caller. Work that is no training is done by one of them (`on_first`) or shared out (`share_out`); both look to the code
 they call as if there were no group (`alone`).
 """
 
@@ -22,6 +22,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 import torch
+from joblib import Parallel, delayed
 from torch import Tensor, distributed, nn
 
 from pue.errors import PueWarning
@@ -110,12 +111,18 @@ def on_first(make: Callable[[], Found]) -> Found:
     return _outcome(*box[0])
 
 
-def spread(items: Sequence[Item], work: Callable[[Item], Found], *, even_if_few: bool = False) -> list[Found] | None:
-    """The work on every item, each done by one process; None where there are fewer items than processes, unless some
-    may be idle."""
+def share_out(
+    work: Callable[[Item], Found], items: Sequence[Item], *, jobs: int = 1, even_if_few: bool = False
+) -> list[Found]:
+    """The work on every item, in order; each is done by one process of the group.
+
+    Where there are fewer items than processes, all of them work on each, unless some may be idle (`even_if_few`).
+    Without a group so many `jobs` are done at once, by processes of their own.
+    """
     rank, size = place()
     if size == 1 or (len(items) < size and not even_if_few):
-        return None
+        found: list[Found] = Parallel(n_jobs=jobs)(delayed(work)(item) for item in items)
+        return found
     own = [_attempt(lambda item=item: work(item)) for item in items[rank::size]]  # type: ignore[misc]
     parts: list[list[tuple[Found | None, Exception | None]]] = [[] for _ in range(size)]
     distributed.all_gather_object(parts, own)

@@ -1,63 +1,48 @@
-"""Progress of a run: a bar on a terminal, one line a step elsewhere if asked for, silence otherwise."""
+"""Progress of a run: a bar on a terminal, a line a step elsewhere if asked for, silence otherwise and without rich."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from typing import TYPE_CHECKING
 
 from pue.training.settings import EpochRecord
 
-
-@dataclass(frozen=True)
-class Report:
-    """To be called with the record of every epoch; `within` moves the bar between two epochs."""
-
-    epoch: Callable[[EpochRecord], None]
-    within: Callable[[float], None]
-
-    def __call__(self, record: EpochRecord) -> None:
-        self.epoch(record)
-
-
-@contextmanager
-def epoch_progress(
-    total: int, *, done: int = 0, show: bool | None = None, title: str = "training", console: Console | None = None
-) -> Iterator[Report]:
-    """What to call while training. `show=None`: a bar on a terminal, else nothing; False: nothing; True: something."""
-    with step_progress(total, "epoch", done=done, show=show, title=title, console=console) as (step, within):
-        yield Report(lambda record: step(record.epoch + 1, describe(record)), within)
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
 
 
 @contextmanager
 def step_progress(
-    total: int, unit: str, *, done: int = 0, show: bool | None = None, title: str, console: Console | None = None
-) -> Iterator[tuple[Callable[[int, str], None], Callable[[float], None]]]:
-    """Two functions: `step(done, status)` after every step, and `within(done)` between two of them."""
-    console = console or Console(stderr=True)
-    if show is False or (show is None and not console.is_terminal):
-        yield _nothing, _nothing
+    total: int, unit: str, *, title: str, done: int = 0, show: bool | None = None, console: Console | None = None
+) -> Iterator[Callable[..., None]]:
+    """A function to call: `move(done, status=…)` after every step, and `move(done)` between two of them.
+
+    `show=None`: a bar on a terminal, else nothing; False: nothing; True: something.
+    """
+    console = console or _standard_error()
+    if console is None or show is False or (show is None and not console.is_terminal):
+        yield lambda *_, **__: None
     elif console.is_terminal:
         with _bar(console, unit) as bar:
             task = bar.add_task(title, total=total, completed=done, status="")
-            yield (
-                lambda done, status: bar.update(task, completed=done, status=status),
-                lambda done: bar.update(task, completed=done),
-            )
+            yield lambda done, **status: bar.update(task, completed=done, **status)
     else:
-        yield (
-            lambda done, status: console.print(
-                f"{title} {unit} {done}/{total}  {status}", highlight=False, soft_wrap=True
-            ),
-            _nothing,
-        )
+
+        def line(done: float, status: str = "") -> None:
+            if status:
+                console.print(f"{title} {unit} {done}/{total}  {status}", highlight=False, soft_wrap=True)
+
+        yield line
 
 
-def _nothing(*_: object) -> None:
-    """Silence."""
+def _standard_error() -> Console | None:
+    try:
+        from rich.console import Console
+    except ModuleNotFoundError:
+        return None
+    return Console(stderr=True)
 
 
 def describe(record: EpochRecord) -> str:
@@ -69,6 +54,8 @@ def describe(record: EpochRecord) -> str:
 
 
 def _bar(console: Console, unit: str) -> Progress:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),

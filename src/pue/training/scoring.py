@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from pue.data import Features, as_float, gather
+from pue.core.data import Features, as_float, gather
 
 
 @torch.no_grad()

@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 
 from pue.backbones import InputSpec
-from pue.data import PUData
+from pue.core.data import PUData
+from pue.core.weights import RowWeights
 from pue.errors import InvalidInput
 from pue.training.batches import draw_labeled, stratum_sizes
 from pue.training.feeds import Draw
 from pue.training.processes import Part, place
 from pue.training.settings import Training
-from pue.weights import RowWeights
 
 PASS = 1024
 """Labeled rows are drawn for so many batches at once, or for one pass over them if that is longer."""

@@ -14,16 +14,17 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from pue.cli.bench import bench
-from pue.cli.compare import compare
-from pue.cli.data import data
-from pue.cli.demo import demo
-from pue.cli.diagnose import diagnose
-from pue.cli.evaluate import evaluate
-from pue.cli.fit import fit
-from pue.cli.inspect import inspect
-from pue.cli.predict import predict
-from pue.cli.report import report
+from pue.app.cli.bench import bench
+from pue.app.cli.compare import compare
+from pue.app.cli.data import data
+from pue.app.cli.demo import demo
+from pue.app.cli.diagnose import diagnose
+from pue.app.cli.evaluate import evaluate
+from pue.app.cli.fit import fit
+from pue.app.cli.inspect import inspect
+from pue.app.cli.predict import predict
+from pue.app.cli.report import report
+from pue.app.cli.shared import plain
 from pue.errors import PueError
 
 COMMANDS: dict[str, Callable[..., Any] | typer.Typer] = {
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (PueError, OSError) as error:
         if os.environ.get("RANK", "0") != "0":  # under torchrun all processes end in it, and one says so
             sys.exit(2)
-        Console(stderr=True).print(f"pue: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        plain(Console(stderr=True), f"pue: {error}", "red")
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

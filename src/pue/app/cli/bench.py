@@ -10,33 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from pue.cli import shared
+from pue.app.cli import shared
+from pue.app.cli.shared import plain
 from pue.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from pue.experiments import Outcome, Spec
-
-HELP = """Run a suite of experiments, or those runs of it that have no record yet.
-
-Suites: mnist, cifar10, alzheimer, alzheimer-severity, negatives, mix-ablation, alpha-ablation, supplement, digits.
-
-Every run leaves one JSON record in OUT/SUITE. A bench that was stopped or killed continues where it was; two benches
-on one folder share the work.
-
-[bold]Examples[/bold]
-
-  pue bench digits --preset smoke
-
-  pue bench mnist --seeds 6 --data DATA
-
-  pue bench cifar10 --methods nnpu,distpu --seeds 0,1,2 --jobs 2
-
-  pue bench mix-ablation --dataset mnist --dry-run
-
-  pue bench mnist --seeds 6 --engine ray --address head:6379 --out /shared/runs
-
-  pue bench mnist --methods nnPUe --set epochs=20 --set propensity.folds=5 --out trials
-"""
+    from pue.bench.execute import Place
+    from pue.bench.spec import Spec
+    from pue.bench.store import Entry
 
 
 def bench(
@@ -62,12 +43,36 @@ def bench(
     workers: shared.Workers = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the runs and their keys.")] = False,
 ) -> None:
-    from pue.experiments import Place, Store, execute
+    """Run a suite of experiments, or those runs of it that have no record yet.
+
+    Suites: mnist, cifar10, alzheimer, alzheimer-severity, negatives, mix-ablation, alpha-ablation, supplement, digits.
+
+    Every run leaves one JSON record in OUT/SUITE. A bench that was stopped or killed continues where it was; two
+    benches on one folder share the work.
+
+    [bold]Examples[/bold]
+
+      pue bench digits --preset smoke
+
+      pue bench mnist --seeds 6 --data DATA
+
+      pue bench cifar10 --methods nnpu,distpu --seeds 0,1,2 --jobs 2
+
+      pue bench mix-ablation --dataset mnist --dry-run
+
+      pue bench mnist --seeds 6 --engine ray --address head:6379 --out /shared/runs
+
+      pue bench mnist --methods nnPUe --set epochs=20 --set propensity.folds=5 --out trials
+    """
+    from pue.bench.execute import Place, execute
+    from pue.bench.store import Store
+    from pue.bench.suites import row_name
 
     console, errors = Console(), Console(stderr=True)
     if not console.is_terminal:  # nobody's window: no reason to fold the table
         console = Console(width=160)
-    folder, specs = _specs(suite, methods, seeds, preset, dataset, spec or [], parse_changes(changes or []))
+    settings = parse_changes(changes or [])
+    folder, specs = _specs(suite, methods, seeds, spec or [], settings, preset=preset, dataset=dataset)
     place = Place(folder, Store(out), data)
     if dry_run:
         _list(specs, place, console)
@@ -76,7 +81,7 @@ def bench(
     jobs = (os.cpu_count() or 1) if jobs is None else jobs
     if jobs < 0:
         raise InvalidInput(f"jobs must not be negative; got {jobs}.")
-    from pue.cli.live import summary, watching
+    from pue.bench.report.live import summary, watching
     from pue.engines import open_engine
 
     with open_engine(engine, address, workers) as cluster:
@@ -87,25 +92,18 @@ def bench(
             outcomes = execute(specs, place, jobs=jobs, watch=watch, cluster=cluster)
     console.print(summary(outcomes))
     failed = [outcome for outcome in outcomes if outcome.state == "failed"]
-    _report_failures(failed, errors)
+    for outcome in failed:
+        run = outcome.spec
+        plain(errors, f"failed: {row_name(run)} seed {run.seed} ({run.name}): {outcome.error}", "red")
     raise typer.Exit(1 if failed else 0)
 
 
-bench.__doc__ = HELP
-
-
 def _specs(
-    suite: str | None,
-    methods: str,
-    seeds: str | None,
-    preset: str,
-    dataset: str | None,
-    files: list[Path],
-    changes: dict[str, Any],
+    suite: str | None, methods: str, seeds: str | None, files: list[Path], changes: dict[str, Any], **choice: Any
 ) -> tuple[str, list[Spec]]:
     """The name of the folder and the runs."""
-    from pue.experiments import read_spec, resolve
-    from pue.experiments.suites import changed, with_seeds
+    from pue.bench.spec import read_spec
+    from pue.bench.suites import changed, resolve, with_seeds
 
     if files:
         found = changed([read_spec(file) for file in files], changes)
@@ -113,8 +111,7 @@ def _specs(
     if suite is None:
         raise InvalidInput("which suite? Try `pue bench digits`, or `pue bench --help` for all of them.")
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    numbers = parse_seeds(seeds or "6")
-    return suite, resolve(suite, preset=preset, dataset=dataset, methods=names, seeds=numbers, changes=changes)
+    return suite, resolve(suite, methods=names, seeds=parse_seeds(seeds or "6"), changes=changes, **choice)
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -125,18 +122,12 @@ def parse_seeds(text: str) -> list[int]:
     try:
         if "," in text:
             return [int(part) for part in text.split(",") if part.strip()]
-        if "-" in text:
-            first, last = (int(part) for part in text.split("-"))
-            return _some(list(range(first, last + 1)), text)
-        return _some(list(range(int(text))), text)
+        first, last = map(int, text.split("-")) if "-" in text else (0, int(text) - 1)
     except ValueError:
-        raise InvalidInput(f"seeds must be a number (6), a list (0,1,2) or a range (3-5); got {text!r}.") from None
-
-
-def _some(seeds: list[int], text: str) -> list[int]:
-    if not seeds:
-        raise ValueError(text)
-    return seeds
+        first, last = 0, -1
+    if last < first:
+        raise InvalidInput(f"seeds must be a number (6), a list (0,1,2) or a range (3-5); got {text!r}.")
+    return list(range(first, last + 1))
 
 
 def parse_changes(pairs: list[str]) -> dict[str, Any]:
@@ -162,45 +153,32 @@ def _value(text: str) -> Any:
         return text
 
 
-def _list(specs: list[Spec], place: Any, console: Console) -> None:
-    from pue.experiments import row_name
+def _list(specs: list[Spec], place: Place, console: Console) -> None:
+    from pue.bench.suites import row_name
 
     for spec in specs:
         state = "done" if place.store.run(place.suite, spec).valid() else "to do"
-        line = f"{spec.key[:12]}  {state:5}  seed {spec.seed}  {row_name(spec)}  ({spec.name})"
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
-    console.print(f"{len(specs)} runs", highlight=False)
+        plain(console, f"{spec.key[:12]}  {state:5}  seed {spec.seed}  {row_name(spec)}  ({spec.name})")
+    plain(console, f"{len(specs)} runs")
 
 
-def _forget(specs: list[Spec], place: Any) -> None:
+def _forget(specs: list[Spec], place: Place) -> None:
     """Delete the records of these runs and the propensities they share."""
-    from pue.experiments.propensities import propensity_identity
+    from pue.bench.propensities import propensity_identity
+    from pue.bench.spec import digest
 
-    entries = [place.store.run(place.suite, spec) for spec in specs]
-    entries += [place.store.propensity(propensity_identity(spec)) for spec in specs if spec.estimates]
+    entries: list[Entry[Any]] = [place.store.run(place.suite, spec) for spec in specs]
+    entries += [place.store.propensity(digest(propensity_identity(spec))) for spec in specs if spec.estimates]
     for entry in entries:
         with entry.claim(wait=True):
             entry.path.unlink(missing_ok=True)
 
 
-def _report_damage(specs: list[Spec], place: Any, errors: Console) -> None:
-    from pue.experiments import Damaged
+def _report_damage(specs: list[Spec], place: Place, errors: Console) -> None:
+    from pue.bench.store import Damaged
 
     for spec in specs:
         try:
             place.store.run(place.suite, spec).read()
         except Damaged as error:
-            errors.print(f"{error} It will be computed anew.", style="yellow", markup=False, soft_wrap=True)
-
-
-def _report_failures(failed: list[Outcome], errors: Console) -> None:
-    from pue.experiments import row_name
-
-    for outcome in failed:
-        errors.print(
-            f"failed: {row_name(outcome.spec)} seed {outcome.spec.seed} ({outcome.spec.name}): {outcome.error}",
-            style="red",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
+            plain(errors, f"{error} It will be computed anew.", "yellow")

@@ -7,29 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pue.cli import shared
-from pue.cli.shared import Voice
+from pue.app.cli import shared
+from pue.app.cli.shared import Voice
 from pue.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from pue.model.compare import Result
-
-HELP = """Compare methods and propensity estimators on your rows by cross-validation, without a single negative.
-
-A candidate is METHOD or METHOD+PROPENSITY: a name, or "known" with --propensity column:COL. All are judged by the same
-prior and the same propensities. Finished candidates are kept in a folder, so that a comparison that was stopped goes on
-where it was.
-
-[bold]Examples[/bold]
-
-  pue compare claims.parquet --label fraud
-
-  pue compare claims.parquet --label fraud --candidates nnpu+auto,boosting+auto,boosting --by f1
-
-  pue compare claims.parquet --label fraud --fit model
-
-  pue compare claims.parquet --label fraud --engine ray --workers 4
-"""
+    from pue.app.compare import Result
 
 
 def compare(
@@ -58,6 +41,22 @@ def compare(
     as_json: shared.Json = False,
     quiet: shared.Quiet = False,
 ) -> None:
+    """Compare methods and propensity estimators on your rows by cross-validation, without a single negative.
+
+    A candidate is METHOD or METHOD+PROPENSITY: a name, or "known" with --propensity column:COL. All are judged by the
+    same prior and the same propensities. Finished candidates are kept in a folder, so that a comparison that was
+    stopped goes on where it was.
+
+    [bold]Examples[/bold]
+
+      pue compare claims.parquet --label fraud
+
+      pue compare claims.parquet --label fraud --candidates nnpu+auto,boosting+auto,boosting --by f1
+
+      pue compare claims.parquet --label fraud --fit model
+
+      pue compare claims.parquet --label fraud --engine ray --workers 4
+    """
     voice = Voice(as_json=as_json, quiet=quiet)
     shared.require_no_jobs(engine, jobs != 1)
     shared.require_place(out / "results")
@@ -65,27 +64,18 @@ def compare(
         shared.require_new_model(fit, force)
     from dataclasses import asdict
 
-    from pue.cli.tables import comparison_table
+    from pue.app.cli.terminal import comparison_table
+    from pue.app.compare import CANDIDATES, CRITERIA, chosen, winner
+    from pue.app.compare import compare as run
+    from pue.app.fit_source import fit_rows
+    from pue.app.rows import read_rows
     from pue.engines import open_engine
-    from pue.model.compare import CANDIDATES, chosen, winner
-    from pue.model.compare import compare as run
-    from pue.model.files import fit_rows
-    from pue.model.recipe import Recipe
-    from pue.model.rows import read_rows
 
-    columns, estimator = shared.columns_of(label, row_id, ignore, truth, propensity)
-    recipe = Recipe(
-        propensity=estimator,
-        prior=shared.number_or_name(prior),
-        scenario=scenario,
-        folds=folds,
-        epochs=epochs,
-        jobs=jobs,
-        seed=seed,
-        progress=voice.progress,
-    )
+    roles = shared.roles_of(label, row_id, ignore, truth, propensity)
+    training = {"folds": folds, "epochs": epochs, "jobs": jobs, "progress": voice.progress}
+    recipe = shared.recipe_of(propensity, prior, scenario, seed, **training)
     source = shared.open_data(data, labels, image_size)
-    usual = [name.replace("+auto", "+known") if columns.propensity else name for name in CANDIDATES]
+    usual = [name.replace("+auto", "+known") if roles.propensity else name for name in CANDIDATES]
     wanted = [text.strip() for text in candidates.split(",") if text.strip()] or usual
 
     def done(result: Result, found: bool) -> None:
@@ -93,27 +83,18 @@ def compare(
 
     with voice.notes():
         voice.say(f"reading {data}")
-        rows = read_rows(source, columns, scenario=scenario, seed=seed)
+        rows = read_rows(source, roles, scenario=scenario, seed=seed)
         with open_engine(engine, address, workers) as cluster:
             results = run(rows, recipe, wanted, by=by, folder=out, say=voice.say, done=done, cluster=cluster)
         best = winner(results)
-        voice.show(comparison_table(results, by))
+        voice.show(comparison_table(results, CRITERIA, by))
         if fit is not None and best is not None:
-            found = chosen(best, rows, recipe)
-            fit_rows(source, columns, *found, say=voice.say).save(fit)
+            fit_rows(source, roles, *chosen(best, rows, recipe), say=voice.say).save(fit)
     if best is None:
         voice.show("No candidate tells rows apart.")
     else:
         voice.show(f"Best: {best}." + (f" Model: {fit}" if fit is not None else " Fit it with --fit MODEL."))
-    voice.give(
-        {
-            "results": [asdict(result) for result in results],
-            "best": best and str(best),
-            "model": best and fit and str(fit),
-        }
-    )
+    found = [asdict(result) for result in results]
+    voice.give({"results": found, "best": best and str(best), "model": best and fit and str(fit)})
     if best is None and fit is not None:
         raise InvalidInput("no candidate tells rows apart: there is nothing worth fitting. Label more rows.")
-
-
-compare.__doc__ = HELP

@@ -11,6 +11,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+from pue.app.cli.shared import plain
+
 data = typer.Typer(help="List the data sets, or fetch them.", no_args_is_help=True)
 
 Folder = Annotated[Path | None, typer.Option("--data", help="Folder of the data sets.", show_default="PUE_DATA")]
@@ -20,24 +22,23 @@ Names = Annotated[list[str], typer.Argument(help="Which data sets.", show_defaul
 @data.command("list")
 def show(folder: Folder = None) -> None:
     """List the data sets: their sizes, what counts as positive, and where they are or how to get them."""
-    from pue.datasets import available
+    from pue.bench.datasets import available
 
-    console = Console()
     for entry in available(folder):
         state = "there  " if entry.found else "missing"
         line = f"{entry.name:14} {state}  {entry.train:,} + {entry.test:,}  positive: {entry.task}  {entry.place}"
-        console.print(line.rstrip(), highlight=False, markup=False, soft_wrap=True)
+        plain(Console(), line.rstrip())
 
 
 @data.command("get")
 def get(names: Names, folder: Folder = None) -> None:
     """Fetch data sets, checked by their hashes; a download that was cut off continues, what is there stays."""
-    from pue.datasets import fetch
+    from pue.bench.datasets import fetch
 
     for name in names:
         with _bar() as progress:
             path = fetch(name, folder, progress=progress)
-        Console().print(f"{name}: {path}", highlight=False, markup=False, soft_wrap=True)
+        plain(Console(), f"{name}: {path}")
 
 
 @contextmanager

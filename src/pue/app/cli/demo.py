@@ -7,15 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
-HELP = """Biased labels on scikit-learn's digits: what plain PU learning makes of them, and weights by propensity.
-
-[bold]Examples[/bold]
-
-  pue demo
-
-  pue demo --seeds 3 --out plots
-"""
+from rich.console import Console
 
 
 def demo(
@@ -23,11 +15,14 @@ def demo(
     jobs: Annotated[int | None, typer.Option(help="Processes.", show_default="cores", min=1)] = None,
     out: Annotated[Path, typer.Option(help="Folder for the plots.")] = Path("demo_output"),
 ) -> None:
-    from pue.demo.__main__ import main
+    """Biased labels on scikit-learn's digits: what plain PU learning makes of them, and weights by propensity.
 
-    code = main(["--seeds", str(seeds), "--jobs", str(jobs or os.cpu_count() or 1), "--out", str(out)])
-    if code:
-        raise typer.Exit(code)
+    [bold]Examples[/bold]
 
+      pue demo
 
-demo.__doc__ = HELP
+      pue demo --seeds 3 --out plots
+    """
+    from pue.bench.report.demo import run_demo
+
+    run_demo(seeds, jobs or os.cpu_count() or 1, out, Console(), Console(stderr=True))

@@ -7,17 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pue.cli import shared
-from pue.cli.shared import Voice
-
-HELP = """Look before learning: are the labels biased, in which columns, how many positives are there, can weights help?
-
-[bold]Examples[/bold]
-
-  pue diagnose claims.parquet --label fraud
-
-  pue diagnose claims.parquet --label fraud --prior 0.02 -o diagnosis.html
-"""
+from pue.app.cli import shared
+from pue.app.cli.shared import Voice
 
 
 def diagnose(
@@ -36,31 +27,35 @@ def diagnose(
     as_json: shared.Json = False,
     quiet: shared.Quiet = False,
 ) -> None:
+    """Look before learning: are the labels biased, in which columns, how many positives are there, can weights help?
+
+    [bold]Examples[/bold]
+
+      pue diagnose claims.parquet --label fraud
+
+      pue diagnose claims.parquet --label fraud --prior 0.02 -o diagnosis.html
+    """
     voice = Voice(as_json=as_json, quiet=quiet)
     if output is not None:
         shared.require_page(output)
-    from pue.model.basis import prepare
-    from pue.model.files import facts_of
-    from pue.model.recipe import Recipe
-    from pue.model.rows import read_rows
-    from pue.model.summary import diagnosis_summary, finite
+    from pue.app.origin import facts_of
+    from pue.app.preparation import prepare
+    from pue.app.rows import read_rows
+    from pue.app.summary import diagnosis_summary, json_safe
 
-    columns, estimator = shared.columns_of(label, row_id, ignore, truth, propensity)
-    recipe = Recipe(propensity=estimator, prior=shared.number_or_name(prior), scenario=scenario, seed=seed)
+    roles = shared.roles_of(label, row_id, ignore, truth, propensity)
+    recipe = shared.recipe_of(propensity, prior, scenario, seed)
     source = shared.open_data(data, labels, image_size)
     with voice.notes():
         voice.say(f"reading {data}")
-        rows = read_rows(source, columns, scenario=scenario, seed=seed)
+        rows = read_rows(source, roles, scenario=scenario, seed=seed)
         found = prepare(rows, recipe, voice.say)
-    summary = finite(diagnosis_summary(rows, found.diagnosis, facts_of(source, columns), found.report))
+    summary = json_safe(diagnosis_summary(rows, found.diagnosis, facts_of(source, roles), found.report))
     if output is not None:
-        from pue.report.page import write_page
+        from pue.app.page import write_page
 
         write_page(summary, output)
     voice.show(str(found.diagnosis))
     if output is not None:
         voice.show(f"Page: {output}")
     voice.give(summary)
-
-
-diagnose.__doc__ = HELP

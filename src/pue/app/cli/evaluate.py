@@ -7,20 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pue.cli import shared
-from pue.cli.shared import Voice
-
-HELP = """Measure a model on rows it was not trained on: exactly with --truth, else estimated from PU labels.
-
-Estimates weight the labeled rows by inverse propensity, and come with bootstrap intervals. They are estimates: right
-as far as the propensities and the share of positives are.
-
-[bold]Examples[/bold]
-
-  pue evaluate model later.parquet
-
-  pue evaluate model audited.csv --truth really_fraud
-"""
+from pue.app.cli import shared
+from pue.app.cli.shared import Voice
 
 
 def evaluate(
@@ -35,20 +23,29 @@ def evaluate(
     as_json: shared.Json = False,
     quiet: shared.Quiet = False,
 ) -> None:
+    """Measure a model on rows it was not trained on: exactly with --truth, else estimated from PU labels.
+
+    Estimates weight the labeled rows by inverse propensity, and come with bootstrap intervals. They are estimates:
+    right as far as the propensities and the share of positives are.
+
+    [bold]Examples[/bold]
+
+      pue evaluate model later.parquet
+
+      pue evaluate model audited.csv --truth really_fraud
+    """
     voice = Voice(as_json=as_json, quiet=quiet)
-    from pue.cli.tables import evaluation_table
-    from pue.model.evaluate import evaluate_source
-    from pue.model.files import load_model, same_rows
+    from pue.app.cli.terminal import evaluation_table
+    from pue.app.evaluate import evaluate_source
+    from pue.app.model import load_model
+    from pue.app.origin import same_rows
 
     with voice.notes():
         fitted = load_model(model)
-        source = shared.open_for(fitted, data, labels, image_size)
+        source = shared.open_data(data, labels, image_size, fitted)
         found = evaluate_source(fitted, source, label=label, truth=truth, level=level, seed=seed)
     trained_on = same_rows(fitted, source)
     voice.show(evaluation_table(found))
     if trained_on:
         voice.show("These are the rows the model was trained on: what it says of them is too good. See pue inspect.")
     voice.give({**found.as_dict(), "trained_on": trained_on})
-
-
-evaluate.__doc__ = HELP

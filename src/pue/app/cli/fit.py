@@ -8,31 +8,8 @@ from typing import Annotated
 
 import typer
 
-from pue.cli import shared
-from pue.cli.shared import Voice
-
-HELP = """Train a model from known positives and everything else, and say how good it is, without a single negative.
-
-Only the label column must be named: the share of positives and the bias of the labels are estimated, columns of
-any kind become features, probabilities are calibrated, and a threshold is chosen. The model is a folder; nothing is
-written before it is complete.
-
-[bold]Examples[/bold]
-
-  pue fit claims.parquet --label fraud -o model
-
-  pue fit patients.csv --label diagnosed --id patient --ignore ward --prior 0.12 -o model
-
-  pue fit claims.parquet --label fraud --method boosting --target-precision 0.9 -o model
-
-  pue fit events/ --label fraud --memory 1GB -o model
-
-  torchrun --nproc-per-node 4 -m pue fit events/ --label fraud -o model
-
-  pue fit events/ --label fraud -o model --engine ray --address head:6379 --workers 8
-
-  pue fit scans/ --labels scans.csv --label positive --image-size 64 -o model
-"""
+from pue.app.cli import shared
+from pue.app.cli.shared import Voice
 
 
 def fit(
@@ -67,41 +44,52 @@ def fit(
     as_json: shared.Json = False,
     quiet: shared.Quiet = False,
 ) -> None:
+    """Train a model from known positives and everything else, and say how good it is, without a single negative.
+
+    Only the label column must be named: the share of positives and the bias of the labels are estimated, columns of
+    any kind become features, probabilities are calibrated, and a threshold is chosen. The model is a folder; nothing is
+    written before it is complete.
+
+    [bold]Examples[/bold]
+
+      pue fit claims.parquet --label fraud -o model
+
+      pue fit patients.csv --label diagnosed --id patient --ignore ward --prior 0.12 -o model
+
+      pue fit claims.parquet --label fraud --method boosting --target-precision 0.9 -o model
+
+      pue fit events/ --label fraud --memory 1GB -o model
+
+      torchrun --nproc-per-node 4 -m pue fit events/ --label fraud -o model
+
+      pue fit events/ --label fraud -o model --engine ray --address head:6379 --workers 8
+
+      pue fit scans/ --labels scans.csv --label positive --image-size 64 -o model
+    """
     first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun starts, one speaks and writes
     voice = Voice(as_json=as_json and first, quiet=quiet or not first)
     shared.require_new_model(output, force)
     shared.require_no_jobs(engine, jobs != 1)
-    from pue.cli.tables import metrics_table, model_lines
+    from pue.app.cli.terminal import metrics_table, model_lines
+    from pue.app.fit_source import fit_source
+    from pue.app.ray_fit import Job, fit_on
+    from pue.core.machine import parse_bytes
     from pue.engines import open_engine
-    from pue.memory import parse_bytes
-    from pue.model.files import fit_source
-    from pue.model.group import Job, fit_on
-    from pue.model.recipe import Recipe
     from pue.training.processes import process_group
 
     allowed = None if memory is None else parse_bytes(memory)
-    columns, estimator = shared.columns_of(label, row_id, ignore, truth, propensity)
-    recipe = Recipe(
-        method=method,
-        propensity=estimator,
-        prior=shared.number_or_name(prior),
-        scenario=scenario,
-        calibration=calibration,
-        threshold=shared.number_or_name(threshold),
-        precision=target_precision,
-        epochs=epochs,
-        jobs=jobs,
-        seed=seed,
-        progress=voice.progress,
-    )
+    roles = shared.roles_of(label, row_id, ignore, truth, propensity)
+    training = {"method": method, "epochs": epochs, "jobs": jobs, "progress": voice.progress}
+    decision = {"threshold": shared.number_or_name(threshold), "precision": target_precision}
+    recipe = shared.recipe_of(propensity, prior, scenario, seed, calibration=calibration, **training, **decision)
     source = shared.open_data(data, labels, image_size)
     with voice.notes(), open_engine(engine, address, workers) as cluster, process_group():
         if cluster is None:
-            model = fit_source(source, columns, recipe, memory=allowed, say=voice.say)
+            model = fit_source(source, roles, recipe, memory=allowed, say=voice.say)
         else:
             voice.say(f"training by {cluster.workers} workers of Ray")
             output.absolute().parent.mkdir(parents=True, exist_ok=True)
-            job = Job(data, columns, recipe, allowed, labels, image_size)
+            job = Job(data, roles, recipe, allowed, labels, image_size)
             model = fit_on(cluster, job, output.absolute().parent)
         if not first:
             return
@@ -110,6 +98,3 @@ def fit(
     voice.show(*model_lines(model), metrics_table(model.summary["metrics"], model.summary.get("scar_metrics")))
     voice.show(f"Model: {output}. Next: pue report {output} -o page.html, pue predict {output} DATA -o scores.parquet")
     voice.give({"model": str(output), **model.summary})
-
-
-fit.__doc__ = HELP

@@ -7,17 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pue.cli import shared
-from pue.cli.shared import Voice
-
-HELP = """Say what a model is, what it was trained on and how, and what it is estimated to be worth.
-
-[bold]Examples[/bold]
-
-  pue inspect model
-
-  pue inspect model --json
-"""
+from pue.app.cli import shared
+from pue.app.cli.shared import Voice
 
 
 def inspect(
@@ -25,9 +16,17 @@ def inspect(
     as_json: shared.Json = False,
     quiet: shared.Quiet = False,
 ) -> None:
+    """Say what a model is, what it was trained on and how, and what it is estimated to be worth.
+
+    [bold]Examples[/bold]
+
+      pue inspect model
+
+      pue inspect model --json
+    """
     voice = Voice(as_json=as_json, quiet=quiet)
-    from pue.cli.tables import metrics_table, model_lines, two_columns
-    from pue.model.files import load_model
+    from pue.app.cli.terminal import metrics_table, model_lines, two_columns
+    from pue.app.model import load_model
 
     with voice.notes():
         fitted = load_model(model)
@@ -43,6 +42,3 @@ def inspect(
         ]
         voice.show(*model_lines(fitted), table, two_columns(facts))
     voice.give(summary)
-
-
-inspect.__doc__ = HELP

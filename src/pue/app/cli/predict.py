@@ -9,22 +9,9 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from pue.cli import shared
-from pue.cli.shared import Voice
+from pue.app.cli import shared
+from pue.app.cli.shared import Voice
 from pue.errors import InvalidInput
-
-HELP = """Score rows: P(positive) and a decision for each, in their order, in memory that does not grow with the rows.
-
-[bold]Examples[/bold]
-
-  pue predict model new.parquet -o scores.parquet
-
-  pue predict model new.csv -o scores.csv --id claim --target-precision 0.95
-
-  pue predict model pool.parquet -o next.csv --budget 500 --posterior
-
-  pue predict model /shared/rows -o scores.parquet --engine ray --address head:6379
-"""
 
 
 def predict(
@@ -50,20 +37,32 @@ def predict(
     as_json: shared.Json = False,
     quiet: shared.Quiet = False,
 ) -> None:
+    """Score rows: P(positive) and a decision for each, in their order, in memory that does not grow with the rows.
+
+    [bold]Examples[/bold]
+
+      pue predict model new.parquet -o scores.parquet
+
+      pue predict model new.csv -o scores.csv --id claim --target-precision 0.95
+
+      pue predict model pool.parquet -o next.csv --budget 500 --posterior
+
+      pue predict model /shared/rows -o scores.parquet --engine ray --address head:6379
+    """
     voice = Voice(as_json=as_json, quiet=quiet)
     if sum(choice is not None for choice in (threshold, target_precision, budget)) > 1:
         raise InvalidInput("--threshold, --target-precision and --budget are three ways to decide: pass one of them.")
     shared.require_apart(output, model, data)
+    from pue.app.model import load_model
+    from pue.app.predict import predict_source, score_batches
+    from pue.app.ray_predict import score_on
     from pue.engines import open_engine
-    from pue.model.files import load_model
-    from pue.model.predict import predict_source, score_batches
-    from pue.model.scattered import score_on
 
     with voice.notes():
         fitted = load_model(model)
     if target_precision is not None or threshold is not None:
         fitted = fitted.with_threshold(shared.number_or_name(threshold or "f1"), precision=target_precision)
-    source = shared.open_for(fitted, data, labels, image_size)
+    source = shared.open_data(data, labels, image_size, fitted)
     columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     silent = voice.progress is False or not voice.err.is_terminal
     with (
@@ -82,12 +81,7 @@ def predict(
             progress=lambda rows: bar.update(task, completed=rows),
             score=score_batches if cluster is None else partial(score_on, cluster),
         )
-    share = done["positive"] / done["rows"] if done["rows"] else 0.0
-    voice.show(
-        f"{done['rows']:,} rows scored, {done['positive']:,} ({share:.1%}) called positive at {done['threshold']:.3f}: "
-        f"{output}"
-    )
+    n, called, at = done["rows"], done["positive"], done["threshold"]
+    share = called / n if n else 0.0
+    voice.show(f"{n:,} rows scored, {called:,} ({share:.1%}) called positive at {at:.3f}: {output}")
     voice.give(done)
-
-
-predict.__doc__ = HELP

@@ -16,9 +16,10 @@ from rich.console import Console, RenderableType
 from pue.errors import InvalidInput, ModelError, PueError, PueWarning
 
 if TYPE_CHECKING:
-    from pue.model.columns import Columns
-    from pue.model.model import PUModel
-    from pue.tables.sources import Source
+    from pue.app.model import PUModel
+    from pue.app.recipe import Recipe
+    from pue.app.roles import Roles
+    from pue.app.sources.opening import Source
 
 Data = Annotated[
     Path,
@@ -50,17 +51,19 @@ Jobs = Annotated[int, typer.Option(help="Processes for held-out scores.", min=1)
 Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=2**32 - 1)]
 Engine = Annotated[str, typer.Option(help="Who does the work: local, or ray, here or on a cluster.")]
 Address = Annotated[
-    str | None,
-    typer.Option(help="With --engine ray: host:port or auto.", show_default="a Ray of its own"),
+    str | None, typer.Option(help="With --engine ray: host:port or auto.", show_default="a Ray of its own")
 ]
 Workers = Annotated[
     int | None, typer.Option(help="With --engine ray: tasks at once.", show_default="the cluster's CPUs", min=1)
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
-
-
 PAGES = (".html", ".htm")
+
+
+def plain(console: Console, text: str, style: str | None = None) -> None:
+    """Text as it is, names of files and columns in it too: no markup, no colors of numbers, no folded lines."""
+    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 class Voice:
@@ -91,9 +94,9 @@ class Voice:
     def give(self, values: Any) -> None:
         """A result, for scripts."""
         if self.as_json:
-            from pue.model.summary import finite
+            from pue.app.summary import json_safe
 
-            typer.echo(json.dumps(finite(values), indent=2, ensure_ascii=False, default=str))
+            typer.echo(json.dumps(json_safe(values), indent=2, ensure_ascii=False, default=str))
 
     @contextmanager
     def notes(self) -> Iterator[None]:
@@ -103,42 +106,37 @@ class Voice:
             try:
                 yield
             finally:
-                self._note(caught)
-
-    def _note(self, caught: list[warnings.WarningMessage]) -> None:
-        for text in dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, PueWarning)):
-            if not self.quiet:
-                self.err.print(f"note: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+                texts = dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, PueWarning))
+                for text in () if self.quiet else texts:
+                    plain(self.err, f"note: {text}", "yellow")
 
 
-def open_data(path: Path, labels: Path | None, image_size: int | None) -> Source:
-    from pue.tables.sources import open_source
+def open_data(path: Path, labels: Path | None, image_size: int | None, model: PUModel | None = None) -> Source:
+    """Rows; a folder's images get the size that a model was trained on."""
+    from pue.app.sources.opening import open_source
 
-    return open_source(path, labels=labels, image_size=image_size)
-
-
-def open_for(model: PUModel, path: Path, labels: Path | None, image_size: int | None) -> Source:
-    """Rows for a model; a folder's images get the size that it was trained on."""
-    from pue.tables.sources import open_source
-
-    if image_size is None and model.image_shape is not None and path.is_dir():
+    if image_size is None and model is not None and model.image_shape is not None and path.is_dir():
         _, height, width = model.image_shape
         return open_source(path, labels=labels, image_size=(height, width))
     return open_source(path, labels=labels, image_size=image_size)
 
 
-def columns_of(
-    label: str, row_id: str | None, ignore: list[str] | None, truth: str | None = None, propensity: str = "auto"
-) -> tuple[Columns, str | None]:
-    """Which column means what, and the name of the propensity estimator (None: unbiased, or known ones)."""
-    from pue.model.columns import Columns
+def roles_of(label: str, row_id: str | None, ignore: list[str] | None, truth: str | None, propensity: str) -> Roles:
+    """Which column means what."""
+    from pue.app.roles import Roles
 
     kind, _, column = propensity.partition(":")
-    if kind == "column":
-        if not column:
-            raise InvalidInput("--propensity column:COL needs the name of the column.")
-        return Columns(label, row_id, tuple(ignore or ()), column, truth), None
-    return Columns(label, row_id, tuple(ignore or ()), None, truth), None if propensity == "none" else propensity
+    if kind == "column" and not column:
+        raise InvalidInput("--propensity column:COL needs the name of the column.")
+    return Roles(label, row_id, tuple(ignore or ()), column if kind == "column" else None, truth)
+
+
+def recipe_of(propensity: str, prior: str, scenario: str, seed: int, **others: Any) -> Recipe:
+    """The settings of a fit; known propensities are a column's business, none take the labels as unbiased."""
+    from pue.app.recipe import Recipe
+
+    estimator = None if propensity == "none" or propensity.partition(":")[0] == "column" else propensity
+    return Recipe(propensity=estimator, prior=number_or_name(prior), scenario=scenario, seed=seed, **others)
 
 
 def require_no_jobs(engine: str, given: bool) -> None:

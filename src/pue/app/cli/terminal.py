@@ -5,22 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
+from rich.table import Column, Table
+
+from pue.judging.estimates import ESTIMATED
 
 if TYPE_CHECKING:
-    from pue.model.compare import Result
-    from pue.model.evaluate import Evaluation
-    from pue.model.model import PUModel
-
-TITLES = {
-    "accuracy": "accuracy",
-    "precision": "precision",
-    "recall": "recall",
-    "f1": "F1",
-    "auc": "AUC",
-    "ap": "average precision",
-    "flagged": "called positive",
-}
+    from pue.app.compare import Result
+    from pue.app.evaluate import Evaluation
+    from pue.app.model import PUModel
 
 
 def percent(value: float | None) -> str:
@@ -60,12 +52,9 @@ def model_lines(model: PUModel) -> Iterator[str]:
 def metrics_table(metrics: Mapping[str, Any], scar: Mapping[str, Any] | None = None) -> Table:
     """Estimated metrics with intervals, and beside them what they would be if labels were unbiased."""
     note = f"; this predictor {metrics['trivial']}" if metrics.get("trivial") else ""
-    table = Table(title=f"Estimated without negatives, {metrics['level']:.0%} intervals{note}", title_justify="left")
-    table.add_column("")
-    table.add_column("estimate", justify="right")
-    if scar is not None:
-        table.add_column("if labels were unbiased", justify="right")
-    for name, title in TITLES.items():
+    headings = ["estimate"] if scar is None else ["estimate", "if labels were unbiased"]
+    table = _table(f"Estimated without negatives, {metrics['level']:.0%} intervals{note}", "", *headings)
+    for name, title in ESTIMATED.items():
         beside = [] if scar is None else [interval(scar["values"][name])]
         table.add_row(title, interval(metrics["values"][name]), *beside)
     table.caption = f"from {metrics['n_labeled']:,} labeled rows among {metrics['n_population']:,}; {metrics['how']}"
@@ -74,16 +63,13 @@ def metrics_table(metrics: Mapping[str, Any], scar: Mapping[str, Any] | None = N
 
 def evaluation_table(found: Evaluation) -> Table:
     """Exact metrics where there is truth, estimates where there are PU labels."""
-    table = Table(title=_title(found), title_justify="left")
-    table.add_column("")
     estimated, scar, truth = found.estimated, found.scar, found.truth
-    for heading, there in (("exact", truth), ("estimate", estimated), ("if labels were unbiased", scar)):
-        if there is not None:
-            table.add_column(heading, justify="right")
-    for name, title in TITLES.items():
+    headings = {"exact": truth, "estimate": estimated, "if labels were unbiased": scar}
+    table = _table(_title(found), "", *(heading for heading, there in headings.items() if there is not None))
+    for name, title in ESTIMATED.items():
         cells = [title]
         if truth is not None:
-            cells.append(percent(getattr(truth, name, None)))
+            cells.append(percent(truth.as_dict().get(name)))
         cells += [interval(vars(getattr(m, name))) for m in (estimated, scar) if m is not None]
         table.add_row(*cells)
     if found.calibration_error is not None:
@@ -102,17 +88,15 @@ def _title(found: Evaluation) -> str:
     return "; ".join(parts)
 
 
-def comparison_table(results: Sequence[Result], by: str) -> Table:
-    """Candidates, best first."""
-    table = Table(title=f"Estimated without negatives, in percent, best {TITLES[by]} first", title_justify="left")
-    table.add_column("candidate")
-    names = ("auc", "ap", "accuracy", "f1")
-    for name in names:
-        table.add_column(TITLES[name] + (" ↓" if name == by else ""), justify="right")
-    table.add_column("seconds", justify="right")
+def comparison_table(results: Sequence[Result], names: Sequence[str], by: str) -> Table:
+    """Candidates, best first, with the metrics of these names."""
+    headings = [ESTIMATED[name] + (" ↓" if name == by else "") for name in names]
+    title = f"Estimated without negatives, in percent, best {ESTIMATED[by]} first"
+    table = _table(title, "candidate", *headings, "seconds")
     for result in results:
         if result.failed is not None:
-            table.add_row(result.candidate, f"failed: {result.failed}", "", "", "", f"{result.seconds:.0f}")
+            empty = [""] * (len(names) - 1)
+            table.add_row(result.candidate, f"failed: {result.failed}", *empty, f"{result.seconds:.0f}")
             continue
         found = [result.metrics[name] for name in names]
         cells = [f"{100 * value:.1f} {_range(low, high)}" for value, low, high in found]
@@ -121,10 +105,13 @@ def comparison_table(results: Sequence[Result], by: str) -> Table:
     return table
 
 
+def _table(title: str, first: str, *headings: str) -> Table:
+    """Names at the left, numbers at the right."""
+    return Table(first, *(Column(name, justify="right") for name in headings), title=title, title_justify="left")
+
+
 def two_columns(rows: Iterable[tuple[str, Any]]) -> Table:
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_column(style="bold")
-    table.add_column()
+    table = Table(Column(style="bold"), Column(), show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in rows:
         table.add_row(name, str(value))
     return table

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -14,10 +13,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from pue.report.page.headline import headline
-from pue.report.page.ranges import swatch
-from pue.report.page.sections import sections
-from pue.report.page.svg import breakable
+from pue.app.page.formats import count, interval, number, share
+from pue.app.page.headline import headline
+from pue.app.page.ranges import swatch
+from pue.app.page.sections import SECTIONS
+from pue.app.page.svg import breakable
+from pue.files import write_text
 
 __all__ = ["render_page", "write_page"]
 
@@ -27,9 +28,7 @@ def render_page(summary: Mapping[str, Any]) -> str:
     style, script = _part("page.css"), _part("page.js")
     return _template().render(
         head=headline(summary),
-        **sections(summary),
-        swatch=swatch,
-        breakable=breakable,
+        **{name: make(summary) for name, make in SECTIONS.items()},
         style=style,
         script=script,
         policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
@@ -39,26 +38,16 @@ def render_page(summary: Mapping[str, Any]) -> str:
 
 def write_page(summary: Mapping[str, Any], path: str | Path) -> Path:
     """Write the page; whoever reads the path finds the old page or the new one, never half of one."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.tmp")
-    try:
-        partial.write_text(render_page(summary), encoding="utf-8", newline="\n")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
-    return path
+    write_text(path, render_page(summary))
+    return Path(path)
 
 
 @cache
 def _template() -> Template:
-    environment = Environment(
-        loader=PackageLoader(__name__, ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    loader, strict = PackageLoader(__name__, ""), StrictUndefined
+    environment = Environment(loader=loader, autoescape=True, undefined=strict, trim_blocks=True, lstrip_blocks=True)
+    words = {"breakable": breakable, "count": count, "interval": interval, "number": number, "share": share}
+    environment.globals.update(words, swatch=swatch)
     return environment.get_template("page.html.jinja")
 
 

@@ -7,24 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pue.report.page.formats import finite
-from pue.report.page.svg import (
-    BOTTOM,
-    FLOOR,
-    Scale,
-    band,
-    horizontal,
-    join,
-    line,
-    percent,
-    picture,
-    signed,
-    spread,
-    tag,
-    vertical,
-    x_axis,
-    y_axis,
-)
+from pue.app.page.formats import finite
+from pue.app.page.svg import Scale, band, horizontal, line, padded_range, percent, plain, plot, signed, tag, vertical
 
 MOST_EPOCHS = 400
 LETTER = 7.6
@@ -40,14 +24,14 @@ def curve_at(point: Mapping[str, Any], name: str) -> float | None:
 
 def threshold_curve(points: Sequence[Mapping[str, Any]], marks: Markup) -> Markup:
     """Precision and recall, each with its interval, against the threshold."""
-    return picture(
+    return plot(
         "curve",
         "Estimated precision and recall by threshold",
         "Two lines with their intervals, from a threshold of 0 at the left to 1 at the right.",
-        y_axis(UP, "estimate and its interval", percent),
+        (UP, "estimate and its interval", percent),
+        (ACROSS, "threshold", plain),
         *(_estimate(points, name, class_) for name, class_ in (("recall", "second"), ("precision", "first"))),
         marks,
-        x_axis(ACROSS, FLOOR, "threshold"),
     )
 
 
@@ -63,14 +47,14 @@ def weight_curve(points: Iterable[Sequence[object]]) -> Markup | None:
     known = [(a, b) for a, b in (map(finite, point[:2]) for point in points) if a is not None and b is not None]
     if not known:
         return None
-    return picture(
+    return plot(
         "weight-curve",
         "How evenly the weight is spread over the labeled rows",
         "The share of the weight against the share of the rows; the diagonal is equal weights.",
-        y_axis(UP, "share of the weight", percent),
+        (UP, "share of the weight", percent),
+        (ACROSS, "share of the labeled rows", percent),
         line([(ACROSS(0), UP(0)), (ACROSS(1), UP(1))], "diagonal"),
         line([(ACROSS(a), UP(b)) for a, b in known], "first"),
-        x_axis(ACROSS, FLOOR, "share of the labeled rows", percent),
     )
 
 
@@ -81,14 +65,14 @@ def calibration(bins: Sequence[Mapping[str, Any]]) -> Markup | None:
     dots = [_calibrated(each, y) for each in bins]
     if not any(dots):
         return None
-    return picture(
+    return plot(
         "calibration-chart",
         "Predicted against estimated shares of positives",
         "Dots with vertical intervals; on the diagonal, predictions mean what they say.",
-        y_axis(y, "estimated share of positives", percent),
+        (y, "estimated share of positives", percent),
+        (ACROSS, "predicted P(positive)", percent),
         line([(ACROSS(0), y(0)), (ACROSS(1), y(1))], "diagonal"),
         *dots,
-        x_axis(ACROSS, height - BOTTOM, "predicted P(positive)", percent),
         height=height,
     )
 
@@ -101,7 +85,7 @@ def _calibrated(each: Mapping[str, Any], y: Scale) -> Markup:
     whisker = [(ACROSS(predicted), None if end is None else y(end)) for end in (low, high)]
     radius = min(3 + 9 * max(rows or 0.0, 0.0) ** 0.5, 9.0)
     dot = tag("circle", cx=ACROSS(predicted), cy=y(estimated), r=radius, class_="first dot")
-    return join([line(whisker, "first whisker"), dot])
+    return line(whisker, "first whisker") + dot
 
 
 def history(epochs: Sequence[Mapping[str, Any]]) -> Markup | None:
@@ -114,16 +98,16 @@ def history(epochs: Sequence[Mapping[str, Any]]) -> Markup | None:
     known = [(a, b) for points in lines.values() for a, b in points if a is not None and b is not None]
     if not known:
         return None
-    y = vertical(*spread([b for _, b in known]))
+    y = vertical(*padded_range([b for _, b in known]))
     left = 12 + LETTER * max(len(signed(tick)) for tick in y.ticks(4))
-    x = horizontal(*spread([a for a, _ in known], 0.0), left)
-    return picture(
+    x = horizontal(*padded_range([a for a, _ in known], 0.0), left)
+    return plot(
         "history-chart",
         "Risk by epoch",
         "The risk that training minimized, and the validation risk where rows were held out.",
-        y_axis(y, "risk", signed, left),
+        (y, "risk", signed),
+        (x, "epoch", plain),
         *(line([_place(x, y, *point) for point in points], class_) for class_, points in lines.items()),
-        x_axis(x, FLOOR, "epoch"),
     )
 
 

@@ -8,6 +8,9 @@ from datetime import datetime
 from numbers import Real
 from typing import Any
 
+from pue.judging.estimates import ESTIMATED
+from pue.judging.truth import RANKING
+
 NOTHING = "–"
 EXPONENTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -154,13 +157,14 @@ def setting(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) and math.isfinite(value) else column([value])[0]
 
 
-METRICS: dict[str, tuple[str, Callable[[object], str]]] = {
-    "f1": ("F1", number),
-    "precision": ("Precision", share),
-    "recall": ("Recall", share),
-    "accuracy": ("Accuracy", share),
-    "auc": ("AUC", number),
-    "ap": ("Average precision", number),
-    "flagged": ("Rows flagged", share),
-}
-"""Names and forms of the metrics, in the order in which they are shown."""
+METRICS = {name: title[:1].upper() + title[1:] for name, title in ESTIMATED.items()}
+"""Name → heading of the metrics, in the order in which they are shown."""
+
+
+def metric(name: str, part: Mapping[str, Any] | None) -> tuple[str, str]:
+    """The estimate of a metric and its interval, both as text: shares of rows in percent, the others as they are.
+
+    >>> metric("recall", {"value": 0.5, "low": 0.4, "high": 0.6}), metric("f1", None)
+    (('50.0%', '40.0–60.0%'), ('–', '–'))
+    """
+    return estimate(part, number if name in ("f1", *RANKING) else share)

@@ -5,19 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pue.report.page.formats import (
-    METRICS,
-    count,
-    date,
-    duration,
-    estimate,
-    finite,
-    interval,
-    level,
-    number,
-    p_value,
-    share,
-)
+from pue.app.page.formats import METRICS, count, date, duration, finite, interval, level, metric, number, p_value, share
 
 FIGURES = ("f1", "precision", "recall")
 
@@ -43,16 +31,10 @@ def _data(data: Mapping[str, Any]) -> str:
     if not parts:
         return ""
     source = f" from {data['source']}" if data.get("source") else ""
-    beside = " Labeled rows were collected beside the unlabeled sample." if _case_control(data) else ""
-    return f"{count(data.get('n_rows'))} rows{source}: {_listed(parts)}.{beside}"
-
-
-def _case_control(data: Mapping[str, Any]) -> bool:
-    return data.get("scenario") == "case_control"
-
-
-def _listed(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    case_control = data.get("scenario") == "case_control"
+    beside = " Labeled rows were collected beside the unlabeled sample." if case_control else ""
+    listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"{count(data.get('n_rows'))} rows{source}: {listed}.{beside}"
 
 
 def _method(method: Mapping[str, Any]) -> str:
@@ -67,7 +49,7 @@ def _method(method: Mapping[str, Any]) -> str:
 
 def _figures(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     values = metrics.get("values") or {}
-    return [(METRICS[key][0], *estimate(values[key], METRICS[key][1])) for key in FIGURES if values.get(key)]
+    return [(METRICS[name], *metric(name, values[name])) for name in FIGURES if values.get(name)]
 
 
 def _quality(summary: Mapping[str, Any]) -> str:
@@ -102,11 +84,6 @@ def _prior(summary: Mapping[str, Any]) -> str:
 
 
 def _caveat(summary: Mapping[str, Any]) -> str:
-    known = (summary.get("data") or {}).get("n_negative")
-    why = (
-        "An estimate: the classes of the unlabeled rows are not known, so errors cannot simply be counted."
-        if known
-        else "An estimate without negatives: no row is known to be negative, so errors cannot simply be counted."
-    )
-    truth = " The exact values, from the truth column, stand below." if summary.get("truth_metrics") else ""
-    return why + truth
+    if (summary.get("data") or {}).get("n_negative"):
+        return "An estimate: the classes of the unlabeled rows are not known, so errors cannot simply be counted."
+    return "An estimate without negatives: no row is known to be negative, so errors cannot simply be counted."

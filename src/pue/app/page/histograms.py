@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
-from pue.report.page.formats import finite, number
-from pue.report.page.svg import (
-    FLOOR,
-    TOP,
-    Scale,
-    horizontal,
-    join,
-    line,
-    percent,
-    picture,
-    spread,
-    tag,
-    vertical,
-    x_axis,
-    y_axis,
-)
+from pue.app.page.formats import finite, number
+from pue.app.page.svg import FLOOR, TOP, Scale, horizontal, line, padded_range, percent, plain, plot, tag, vertical
 
 LABELED, UNLABELED = "first", "second filled"
 """The classes of the two series: an outline over an area, so that color is not the only difference."""
@@ -64,20 +51,15 @@ def histogram(
     peaks = [max((high for _, _, high in known), default=0.0) for known in series.values()]
     top = min(max(peaks), CUT * min((peak for peak in peaks if peak > 0), default=1.0)) or 1.0
     y = vertical(0, 1.04 * top)
-    outlines = [_outline(_cut(known, top), x, y, class_) for class_, known in reversed(series.items())]
-    axes = [y_axis(y, y_label if max(peaks) <= top else f"{y_label} (the tallest bars are cut)", None)]
-    axes.append(x_axis(x, FLOOR, label))
-    return picture(name, title, description, axes[0], *outlines, mark or "", axes[1])
+    outlines = [_outline(known, top, x, y, class_) for class_, known in reversed(series.items())]
+    y_label += "" if max(peaks) <= top else " (the tallest bars are cut)"
+    return plot(name, title, description, (y, y_label, None), (x, label, plain), *outlines, mark or "")
 
 
-def _cut(known: Sequence[Bin], top: float) -> list[Bin]:
-    return [(left, right, min(high, top)) for left, right, high in known]
-
-
-def _outline(known: Sequence[Bin], x: Scale, y: Scale, class_: str) -> Markup:
+def _outline(known: Sequence[Bin], top: float, x: Scale, y: Scale, class_: str) -> Markup:
     if not known:
         return Markup("")
-    steps = [(x(end), y(high)) for left, right, high in known for end in (left, right)]
+    steps = [(x(end), y(min(high, top))) for left, right, high in known for end in (left, right)]
     return line([(steps[0][0], y(0)), *steps, (steps[-1][0], y(0))], class_)
 
 
@@ -86,19 +68,22 @@ def upright(at: float, class_: str = "own") -> Markup:
     return tag("line", x1=at, x2=at, y1=TOP, y2=FLOOR, class_=class_)
 
 
-def shares_above(
-    name: str, title: str, description: str, series: Mapping[str, Sequence[Bin]], label: str, mark: Markup | None
-) -> Markup | None:
-    """The share of rows at or above each value, read off the bins."""
+def shares_above(series: Mapping[str, Sequence[Bin]], mark: Markup) -> Markup | None:
+    """The share of rows at or above each score, read off the bins."""
     if not any(series.values()):
         return None
     x, y = horizontal(0, 1), vertical(0, 1)
-    lines = [
-        line([(x(value), y(above)) for value, above in tails(known)], class_.split()[0])
-        for class_, known in series.items()
-    ]
-    axes = [y_axis(y, "share of the rows at or above", percent), x_axis(x, FLOOR, label)]
-    return picture(name, title, description, axes[0], *lines, mark or "", axes[1])
+    points = {class_.split()[0]: [(x(at), y(above)) for at, above in tails(known)] for class_, known in series.items()}
+    lines = [line(each, class_) for class_, each in points.items()]
+    return plot(
+        "scores-above",
+        "Share of the rows at or above each score",
+        "Two falling lines, one for the labeled and one for the unlabeled rows.",
+        (y, "share of the rows at or above", percent),
+        (x, "estimated P(positive)", plain),
+        *lines,
+        mark,
+    )
 
 
 def tails(known: Sequence[Bin]) -> list[tuple[float, float]]:
@@ -120,7 +105,7 @@ def null_histogram(values: Iterable[object], statistic: object) -> Markup | None
     known, observed = [value for each in values if (value := finite(each)) is not None], finite(statistic)
     if not known:
         return None
-    ends = spread([*known, *([] if observed is None else [observed])])
+    ends = padded_range([*known, *([] if observed is None else [observed])])
     return histogram(
         "null",
         "The test statistic against chance",
@@ -134,15 +119,13 @@ def null_histogram(values: Iterable[object], statistic: object) -> Markup | None
 
 
 def _counted(values: Sequence[float]) -> list[Bin]:
-    low, high = spread(values, 0.0)
+    low, high = padded_range(values, 0.0)
     width = (high - low) / NULL_BINS
-    counts = [0] * NULL_BINS
-    for value in values:
-        counts[min(int((value - low) / width), NULL_BINS - 1)] += 1
-    return [(low + k * width, low + (k + 1) * width, float(count)) for k, count in enumerate(counts)]
+    counts = Counter(min(int((value - low) / width), NULL_BINS - 1) for value in values)
+    return [(low + k * width, low + (k + 1) * width, float(counts[k])) for k in range(NULL_BINS)]
 
 
 def _observed(x: Scale, value: float) -> Markup:
     late = x(value) > (x.start + x.end) / 2
     at, anchor = (x(value) - 6, "label end") if late else (x(value) + 6, "label")
-    return join([upright(x(value), "observed"), tag("text", "observed", x=at, y=TOP + 10, class_=anchor)])
+    return upright(x(value), "observed") + tag("text", "observed", x=at, y=TOP + 10, class_=anchor)

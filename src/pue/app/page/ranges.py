@@ -7,43 +7,34 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pue.report.page.formats import finite, share
-from pue.report.page.svg import BOTTOM, Scale, coordinate, horizontal, join, percent, picture, tag, x_axis
+from pue.app.page.formats import finite, share
+from pue.app.page.svg import BOTTOM, Scale, horizontal, percent, picture, tag, x_axis
 
 ROW, NAMES = 34.0, 118.0
 """Height of a metric's row in the forest plot, and the room for its name."""
 
-Row = tuple[str, Mapping[str, Any], Mapping[str, Any], object]
+Row = tuple[str, Mapping[str, Any], Mapping[str, Any]]
 
 
 def forest(rows: Sequence[Row], description: str) -> Markup | None:
-    """A dot and its interval for each metric, below it the SCAR version; the truth is a diamond between them."""
-    values = [value for row in rows for each in _numbers(row) if (value := finite(each)) is not None]
+    """A dot and its interval for each metric, below it the SCAR version."""
+    ends = [part.get(end) for _, *parts in rows for part in parts for end in ("low", "value", "high")]
+    values = [value for each in ends if (value := finite(each)) is not None]
     if not values:
         return None
     height = 8 + ROW * len(rows) + BOTTOM
     x = horizontal(max(0, int(10 * min(values) - 0.3)) / 10, max(1.0, *values), NAMES)
     grid = [tag("line", x1=x(t), x2=x(t), y1=8, y2=height - BOTTOM, class_="rule") for t in x.ticks(5)]
     drawn = [_metric(row, x, 8 + ROW * (place + 0.5)) for place, row in enumerate(rows)]
-    axis = x_axis(x, height - BOTTOM, "", percent)
+    axis = x_axis(x, "", percent, height - BOTTOM)
     return picture("forest", "Metrics with their intervals", description, *grid, *drawn, axis, height=height)
 
 
-def _numbers(row: Row) -> list[object]:
-    _, estimate, scar, truth = row
-    return [truth, *(part.get(end) for part in (estimate, scar) for end in ("low", "value", "high"))]
-
-
 def _metric(row: Row, x: Scale, middle: float) -> Markup:
-    name, estimate, scar, truth = row
-    exact, apart = finite(truth), 6 if scar else 0
-    parts = [
-        tag("text", name, x=0, y=middle + 4, class_="label"),
-        whisker(x, scar, middle + apart, "second"),
-        whisker(x, estimate, middle - apart, "first"),
-        "" if exact is None else diamond(x(exact), middle),
-    ]
-    return join(parts)
+    name, estimate, scar = row
+    apart = 6 if scar else 0
+    whiskers = whisker(x, scar, middle + apart, "second") + whisker(x, estimate, middle - apart, "first")
+    return tag("text", name, x=0, y=middle + 4, class_="label") + whiskers
 
 
 def whisker(x: Scale, part: Mapping[str, Any], y: float, class_: str) -> Markup:
@@ -54,11 +45,6 @@ def whisker(x: Scale, part: Mapping[str, Any], y: float, class_: str) -> Markup:
     if value is not None:
         dot = tag("circle", cx=x(value), cy=y, r=4, class_=f"{class_} dot")
     return line + dot
-
-
-def diamond(x: float, y: float) -> Markup:
-    corners = [(x - 5, y), (x, y - 5), (x + 5, y), (x, y + 5)]
-    return tag("polygon", points=" ".join(f"{coordinate(a)},{coordinate(b)}" for a, b in corners), class_="truth")
 
 
 def prior_range(prior: Mapping[str, Any]) -> Markup | None:
@@ -72,7 +58,7 @@ def prior_range(prior: Mapping[str, Any]) -> Markup | None:
         "The share of positives",
         f"{share(prior.get('value'))}, from {share(prior.get('low'))} to {share(prior.get('high'))}.",
         whisker(x, prior, 12, "first"),
-        x_axis(x, height - BOTTOM, "share of all rows that are positive", percent),
+        x_axis(x, "share of all rows that are positive", percent, height - BOTTOM),
         height=height,
     )
 
@@ -87,13 +73,11 @@ def bar(value: object, largest: float) -> Markup:
 
 
 def swatch(class_: str) -> Markup:
-    """A legend's sample: an area, a dot, a diamond or a line."""
+    """A legend's sample: an area, a dot or a line."""
     if "filled" in class_:
         drawn = tag("rect", x=1, y=2, width=20, height=10, class_=class_)
     elif "dot" in class_:
         drawn = tag("circle", cx=11, cy=7, r=4, class_=class_)
-    elif class_ == "truth":
-        drawn = diamond(11, 7)
     else:
         drawn = tag("line", x1=1, x2=21, y1=7, y2=7, class_=class_)
     return tag("svg", drawn, viewBox="0 0 22 14", aria_hidden="true", class_="swatch")

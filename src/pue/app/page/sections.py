@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pue.report.page.curves import calibration, history, weight_curve
-from pue.report.page.formats import (
+from pue.app.page.curves import calibration, history, weight_curve
+from pue.app.page.formats import (
     METRICS,
     NOTHING,
     column,
@@ -15,23 +15,20 @@ from pue.report.page.formats import (
     finite,
     interval,
     level,
+    metric,
     number,
     p_value,
     setting,
     share,
 )
-from pue.report.page.histograms import both, histogram, null_histogram, shares_above
-from pue.report.page.ranges import bar, forest, prior_range
-from pue.report.page.threshold import own_line, score_bins, score_histogram, threshold_section
+from pue.app.page.histograms import both, histogram, null_histogram, shares_above
+from pue.app.page.ranges import bar, forest, prior_range
+from pue.app.page.threshold import own_line, score_bins, score_histogram, threshold_section
 
 Summary = Mapping[str, Any]
 View = dict[str, Any]
 
 MOST_DRIVERS, MOST_ROWS, MOST_COLUMNS = 12, 100, 300
-
-
-def sections(summary: Summary) -> dict[str, View | None]:
-    return {name: make(summary) for name, make in SECTIONS.items()}
 
 
 def _notes(summary: Summary) -> View | None:
@@ -40,21 +37,19 @@ def _notes(summary: Summary) -> View | None:
 
 
 def _metrics(summary: Summary) -> View | None:
-    ours, scar, truth = (
-        (summary.get(name) or {}).get("values") or {} for name in ("metrics", "scar_metrics", "truth_metrics")
-    )
-    found = {*ours, *scar, *truth}
-    names = [*(name for name in METRICS if name in found), *sorted(found - set(METRICS))]
+    ours, scar = ((summary.get(name) or {}).get("values") or {} for name in ("metrics", "scar_metrics"))
+    names = [name for name in METRICS if name in ours or name in scar]
     if not names:
         return None
-    drawn = [name for name in names if name in METRICS and name != "flagged"]
     metrics = summary.get("metrics") or {}
     return {
-        "rows": [_metric(name, ours.get(name), scar.get(name), truth.get(name)) for name in names],
+        "rows": [
+            {"name": METRICS[name], "ours": metric(name, ours.get(name)), "scar": metric(name, scar.get(name))}
+            for name in names
+        ],
         "scar": bool(scar),
-        "truth": bool(truth),
         "chart": forest(
-            [(METRICS[name][0], ours.get(name) or {}, scar.get(name) or {}, truth.get(name)) for name in drawn],
+            [(METRICS[name], ours.get(name) or {}, scar.get(name) or {}) for name in names if name != "flagged"],
             "The same numbers as in the table.",
         ),
         "level": level(metrics.get("level")),
@@ -62,11 +57,6 @@ def _metrics(summary: Summary) -> View | None:
         "n_population": count(metrics.get("n_population")),
         **{name: str(metrics.get(name) or "") for name in ("how", "assumption", "trivial")},
     }
-
-
-def _metric(name: str, ours: Any, scar: Any, truth: object) -> View:
-    shown, form = METRICS.get(name, (name, number))
-    return {"name": shown, "ours": estimate(ours, form), "scar": estimate(scar, form), "truth": form(truth)}
 
 
 def _bias(summary: Summary) -> View | None:
@@ -114,14 +104,7 @@ def _propensity(summary: Summary) -> View | None:
         return None
     return {
         "alarm": str(found.get("alarm") or ""),
-        "facts": [
-            ("Where they come from", str(found.get("source") or NOTHING)),
-            ("Mean propensity of the labeled rows", number(found.get("mean"))),
-            ("Labeled rows", count(found.get("n_labeled"))),
-            ("Worth, after weighting", f"{count(found.get('effective_sample_size'))} rows of equal weight"),
-            ("Largest weight", f"{number(found.get('largest_weight'))} times the mean weight"),
-            ("Propensities raised to the floor", count(found.get("n_clipped"))),
-        ],
+        "found": found,
         "chart": histogram(
             "propensities",
             "Propensities of labeled and unlabeled rows",
@@ -138,15 +121,7 @@ def _scores(summary: Summary) -> View | None:
     chart = score_histogram(summary, "scores-chart", mark)
     if chart is None:
         return None
-    above = shares_above(
-        "scores-above",
-        "Share of the rows at or above each score",
-        "Two falling lines, one for the labeled and one for the unlabeled rows.",
-        score_bins(summary),
-        "estimated P(positive)",
-        mark,
-    )
-    return {"chart": chart, "above": above, "marked": bool(mark)}
+    return {"chart": chart, "above": shares_above(score_bins(summary), mark), "marked": bool(mark)}
 
 
 def _calibration(summary: Summary) -> View | None:
@@ -154,21 +129,12 @@ def _calibration(summary: Summary) -> View | None:
     chart = calibration(found.get("bins") or [])
     if chart is None:
         return None
-    rows = [
-        (
-            share(each.get("predicted")),
-            share(each.get("estimated")),
-            interval(each.get("low"), each.get("high"), share),
-            share(each.get("share")),
-        )
-        for each in found["bins"]
-    ]
-    return {"chart": chart, "rows": rows, "method": str(found.get("method") or "")}
+    return {"chart": chart, "bins": found["bins"], "method": str(found.get("method") or "")}
 
 
 def _bounds(summary: Summary) -> View | None:
     bounds = list(summary.get("bounds") or [])
-    named = {name: METRICS[name][0] for name in ("recall", "precision") if any(each.get(name) for each in bounds)}
+    named = {name: METRICS[name] for name in ("recall", "precision") if any(each.get(name) for each in bounds)}
     if not named:
         return None
     rows = [[setting(each.get("gamma")), *(_range(each.get(name)) for name in named)] for each in bounds]

@@ -19,6 +19,8 @@ SEPARATORS = "_./:"
 FLOOR = HEIGHT - BOTTOM
 
 Point = tuple[float | None, float | None]
+Form = Callable[[float], str]
+plain: Form = "{:g}".format
 
 
 def coordinate(value: float) -> str:
@@ -112,10 +114,10 @@ def vertical(low: float, high: float, height: float = HEIGHT) -> Scale:
     return Scale(low, high, height - BOTTOM, TOP)
 
 
-def spread(values: Sequence[float], margin: float = 0.05) -> tuple[float, float]:
+def padded_range(values: Sequence[float], margin: float = 0.05) -> tuple[float, float]:
     """The smallest and the largest value with some room; never of length zero.
 
-    >>> spread([1.0, 3.0], margin=0.5), spread([2.0])
+    >>> padded_range([1.0, 3.0], margin=0.5), padded_range([2.0])
     ((0.0, 4.0), (1.5, 2.5))
     """
     low, high = min(values), max(values)
@@ -124,41 +126,42 @@ def spread(values: Sequence[float], margin: float = 0.05) -> tuple[float, float]
     return low - margin * (high - low), high + margin * (high - low)
 
 
-def x_axis(x: Scale, bottom: float, label: str, form: Callable[[float], str] = "{:g}".format) -> Markup:
+def x_axis(x: Scale, label: str, form: Form, bottom: float) -> Markup:
     """A base line, its ticks below and a title below these."""
     marks = [
-        join(
-            [
-                tag("line", x1=x(tick), x2=x(tick), y1=bottom, y2=bottom + 4, class_="axis"),
-                tag("text", form(tick), x=x(tick), y=bottom + 16, class_="tick middle"),
-            ]
-        )
+        tag("line", x1=x(tick), x2=x(tick), y1=bottom, y2=bottom + 4, class_="axis")
+        + tag("text", form(tick), x=x(tick), y=bottom + 16, class_="tick middle")
         for tick in x.ticks(5)
     ]
-    return join(
-        [
-            tag("line", x1=x.start, x2=x.end, y1=bottom, y2=bottom, class_="axis"),
-            *marks,
-            tag("text", label, x=(x.start + x.end) / 2, y=bottom + 33, class_="label middle"),
-        ]
-    )
+    base = tag("line", x1=x.start, x2=x.end, y1=bottom, y2=bottom, class_="axis")
+    return join([base, *marks, tag("text", label, x=(x.start + x.end) / 2, y=bottom + 33, class_="label middle")])
 
 
-def y_axis(y: Scale, label: str, form: Callable[[float], str] | None, left: float = LEFT) -> Markup:
+def y_axis(y: Scale, label: str, form: Form | None, left: float) -> Markup:
     """Rules across, numbers at the left (none where `form` is None) and a title above, never turned sideways."""
     title = tag("text", label, x=0, y=10, class_="label")
     if form is None:
         return title
     rules = [
-        join(
-            [
-                tag("line", x1=left, x2=WIDTH - RIGHT, y1=y(tick), y2=y(tick), class_="rule"),
-                tag("text", form(tick), x=left - 6, y=y(tick) + 4, class_="tick end"),
-            ]
-        )
+        tag("line", x1=left, x2=WIDTH - RIGHT, y1=y(tick), y2=y(tick), class_="rule")
+        + tag("text", form(tick), x=left - 6, y=y(tick) + 4, class_="tick end")
         for tick in y.ticks(4)
     ]
     return join([title, *rules])
+
+
+def plot(
+    name: str,
+    title: str,
+    description: str,
+    y: tuple[Scale, str, Form | None],
+    x: tuple[Scale, str, Form],
+    *parts: str,
+    height: float = HEIGHT,
+) -> Markup:
+    """Parts between two axes, each given as its scale, its title and how its numbers are written."""
+    above, below = y_axis(*y, x[0].start), x_axis(*x, height - BOTTOM)
+    return picture(name, title, description, above, *parts, below, height=height)
 
 
 def line(points: Iterable[Point], class_: str) -> Markup:
@@ -168,7 +171,7 @@ def line(points: Iterable[Point], class_: str) -> Markup:
         if x is None or y is None:
             pen = "M"
             continue
-        steps.append(f"{pen}{coordinate(x)} {coordinate(y)}")
+        steps.append(pen + _pair(x, y))
         pen = "L"
     return tag("path", d="".join(steps), class_=class_) if steps else Markup("")
 
@@ -182,13 +185,11 @@ def band(points: Iterable[tuple[float | None, float | None, float | None]], clas
         else:
             pieces[-1].append((x, low, high))
     outlines = [
-        "M"
-        + "L".join([_pair(x, low) for x, low, _ in piece] + [_pair(x, high) for x, _, high in reversed(piece)])
-        + "Z"
+        [_pair(x, low) for x, low, _ in piece] + [_pair(x, high) for x, _, high in reversed(piece)]
         for piece in pieces
         if len(piece) > 1
     ]
-    return tag("path", d="".join(outlines), class_=class_) if outlines else Markup("")
+    return tag("path", d="".join(f"M{'L'.join(each)}Z" for each in outlines), class_=class_) if outlines else Markup("")
 
 
 def _pair(x: float, y: float) -> str:

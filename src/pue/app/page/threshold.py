@@ -11,10 +11,10 @@ from typing import Any
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
-from pue.report.page.curves import ACROSS, curve_at, threshold_curve
-from pue.report.page.formats import NOTHING, count, finite, interval, number, share
-from pue.report.page.histograms import Bin, both, histogram, upright
-from pue.report.page.svg import FLOOR, LEFT, RIGHT, TOP, WIDTH, coordinate, join, tag
+from pue.app.page.curves import ACROSS, curve_at, threshold_curve
+from pue.app.page.formats import NOTHING, count, finite, interval, number, share
+from pue.app.page.histograms import Bin, both, histogram, upright
+from pue.app.page.svg import FLOOR, LEFT, RIGHT, TOP, WIDTH, coordinate, join, tag
 
 MIDDLE = 0.5
 """Where the slider stands if the model names no threshold of its own."""
@@ -22,7 +22,8 @@ MIDDLE = 0.5
 
 def threshold_section(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     """None without a threshold and a curve; a threshold alone is said, a curve makes it interactive."""
-    own, rule = _own(summary)
+    threshold = summary.get("threshold") or {}
+    own, rule = finite(threshold.get("value")), str(threshold.get("rule") or "")
     points = [point for point in summary.get("curve") or [] if finite(point.get("threshold")) is not None]
     if not points:
         return None if own is None else {"own": number(own), "rule": rule, "points": 0}
@@ -75,11 +76,6 @@ def own_line(own: object) -> Markup:
     return Markup("") if value is None else upright(ACROSS(value))
 
 
-def _own(summary: Mapping[str, Any]) -> tuple[float | None, str]:
-    threshold = summary.get("threshold") or {}
-    return finite(threshold.get("value")), str(threshold.get("rule") or "")
-
-
 def _state(point: Mapping[str, Any], n_rows: object, note: str) -> dict[str, Any]:
     flagged, rows = finite(point.get("flagged")), finite(n_rows)
     words = {
@@ -92,8 +88,8 @@ def _state(point: Mapping[str, Any], n_rows: object, note: str) -> dict[str, Any
     for name in ("precision", "recall"):
         words[name] = share(point.get(name))
         words[f"{name}_interval"] = interval(point.get(f"{name}_low"), point.get(f"{name}_high"), share)
-    at = {name: _rounded(curve_at(point, name)) for name in ("threshold", "precision", "recall")}
-    return {"words": words, "at": at}
+    places = {name: curve_at(point, name) for name in ("threshold", "precision", "recall")}
+    return {"words": words, "at": {name: None if at is None else round(at, 1) for name, at in places.items()}}
 
 
 def _notes(own: float | None, rule: str, nearest: object) -> tuple[str, str]:
@@ -104,10 +100,6 @@ def _notes(own: float | None, rule: str, nearest: object) -> tuple[str, str]:
     why = f" ({rule})" if rule else ""
     close = number(own) == number(nearest)
     return f"This is {what if close else f'the point nearest to {what}'}{why}.", f"Dotted: {what}{why}."
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 1)
 
 
 def _score_marks(at: Mapping[str, float | None], own: float | None) -> Markup:

@@ -18,9 +18,9 @@ import pandas as pd
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from pue.app.sources.problems import empty, first_line, listed, reading, require_columns, require_names
+from pue.app.sources.stored_table import BATCH
 from pue.errors import InvalidInput
-from pue.tables.problems import empty, first_line, listed, reading, require_columns, require_names
-from pue.tables.table import BATCH
 
 CHANNELS = (1, 3, 4)
 _NUMBERS = "biuf"
@@ -157,10 +157,15 @@ def _member(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
 
 
 def _header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    version = npy.read_magic(file)
-    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, _, dtype = read(file)
+    old = npy.read_magic(file) == (1, 0)
+    shape, _, dtype = npy.read_array_header_1_0(file) if old else npy.read_array_header_2_0(file)
     return shape, dtype
+
+
+def _pickled(path: Path) -> InvalidInput:
+    return InvalidInput(
+        f"{path} holds Python objects, which are never unpickled. Save plain numbers or text: array.astype(float)."
+    )
 
 
 @contextmanager
@@ -172,22 +177,16 @@ def _array(path: Path, what: str) -> Iterator[None]:
             raise
         except Exception as error:  # NumPy reads headers as Python, zipfile anything: so do they fail
             if isinstance(error, ValueError) and "object" in str(error).lower():
-                raise InvalidInput(
-                    f"{path} holds Python objects, which are never unpickled. Save plain numbers or text: "
-                    "array.astype(float)."
-                ) from error
+                raise _pickled(path) from error
             raise OSError(first_line(error)) from error
 
 
 def _require_rows(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     if dtype.kind == "O":
-        raise InvalidInput(
-            f"{path} holds Python objects, which are never unpickled. Save plain numbers or text: array.astype(float)."
-        )
+        raise _pickled(path)
     table = len(shape) == 2 and dtype.kind in _NUMBERS
-    images = len(shape) in (3, 4) and dtype == np.uint8
-    if len(shape) == 4 and not {shape[1], shape[3]} & set(CHANNELS):
-        images = False
+    colored = len(shape) == 4 and not {shape[1], shape[3]}.isdisjoint(CHANNELS)
+    images = dtype == np.uint8 and (len(shape) == 3 or colored)
     if not table and not images:
         raise InvalidInput(
             f"{path}: {name} has shape {shape} and type {dtype}. A table is a matrix of numbers (rows, columns); "

@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
+from pue.app.sources.frames import plain_type, stored_columns
+from pue.app.sources.problems import reading, require_bytes
+from pue.app.sources.stored_table import Piece, StoredTable
 from pue.errors import InvalidInput
-from pue.tables.frames import plain_type, stored_columns
-from pue.tables.problems import reading, require_bytes
-from pue.tables.table import Piece, Scan, Table
 
 END = sys.maxsize
 """A row after the last."""
@@ -23,7 +23,7 @@ BUFFER = 2**16
 """Bytes of a column that are read at a time."""
 
 
-def open_parquet(path: Path, parts: Sequence[Path] = ()) -> Table:
+def open_parquet(path: Path, parts: Sequence[Path] = ()) -> StoredTable:
     """The table in a Parquet file, or in several that agree in their columns, one after the other."""
     files = list(parts) or [path]
     schemas, stored, sizes = [], [], []
@@ -36,11 +36,11 @@ def open_parquet(path: Path, parts: Sequence[Path] = ()) -> Table:
             sizes += [(group.num_rows, group.total_byte_size) for group in groups]
     for file, schema in zip(files, schemas, strict=True):
         _require_same(files[0], schemas[0], file, schema)
-    part, ends = partial(_rows_of_parquet, stored), accumulate(rows for rows, _ in sizes)
+    part, ends = partial(_scan_parquet, stored), accumulate(rows for rows, _ in sizes)
     pieces = tuple(
-        Piece(rows, n_bytes, part(end - rows, end)) for (rows, n_bytes), end in zip(sizes, ends, strict=True)
+        Piece(rows, n_bytes, partial(part, end - rows, end)) for (rows, n_bytes), end in zip(sizes, ends, strict=True)
     )
-    return Table(path, schemas[0], sum(rows for rows, _ in sizes), part(0, END), part, pieces)
+    return StoredTable(path, schemas[0], sum(rows for rows, _ in sizes), partial(part, 0, END), part, pieces)
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,6 @@ class Stored:
     def require_same(self) -> None:
         if not self.path.exists() or Stored.now(self.path, self.groups) != self:
             raise InvalidInput(f"{self.path} changed while it was read. Start again when nobody writes to it.")
-
-
-def _rows_of_parquet(files: list[Stored], start: int, stop: int) -> Scan:
-    return partial(_scan_parquet, files, start, stop)
 
 
 def _scan_parquet(files: list[Stored], start: int, stop: int, names: list[str], size: int) -> Iterator[pa.RecordBatch]:
@@ -125,22 +121,17 @@ def _require_same(first: Path, expected: pa.Schema, file: Path, schema: pa.Schem
             )
 
 
-def open_arrow(path: Path) -> Table:
+def open_arrow(path: Path) -> StoredTable:
     """The table in an Arrow file or stream; how many rows a stream has only reading tells."""
     with reading(path, "an Arrow file"), pa.memory_map(str(path)) as source:
         if source.read(6) == b"ARROW1":
             with pa.ipc.open_file(source) as reader:
-                n_rows = reader.count_rows()
-                schema = stored_columns(path, reader.schema)
-                return Table(path, schema, n_rows, _rows_of_file(path, 0, END), partial(_rows_of_file, path))
+                schema, part = stored_columns(path, reader.schema), partial(_scan_file, path)
+                return StoredTable(path, schema, reader.count_rows(), partial(part, 0, END), part)
         source.seek(0)
         with pa.ipc.open_stream(source) as stream:
             n_rows = None if any(batch.num_rows for batch in stream) else 0
-            return Table(path, stored_columns(path, stream.schema), n_rows, partial(_scan_stream, path))
-
-
-def _rows_of_file(path: Path, start: int, stop: int) -> Scan:
-    return partial(_scan_file, path, start, stop)
+            return StoredTable(path, stored_columns(path, stream.schema), n_rows, partial(_scan_stream, path))
 
 
 def _scan_file(path: Path, start: int, stop: int, names: list[str], size: int) -> Iterator[pa.RecordBatch]:

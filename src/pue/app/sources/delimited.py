@@ -16,10 +16,10 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv, types
 
+from pue.app.sources.frames import TEXT, stored_columns
+from pue.app.sources.problems import empty, first_line, reading
+from pue.app.sources.stored_table import StoredTable
 from pue.errors import InvalidInput
-from pue.tables.frames import TEXT, stored_columns
-from pue.tables.problems import empty, first_line, reading
-from pue.tables.table import Table
 
 HEAD = 1 << 24
 BLOCK = 1 << 21
@@ -27,7 +27,7 @@ BLOCK = 1 << 21
 _AT_COLUMN = re.compile(r"In CSV column #(\d+)")
 
 
-def open_delimited(path: Path, delimiter: str) -> Table:
+def open_delimited(path: Path, delimiter: str) -> StoredTable:
     """The table in a text file whose first line names the columns."""
     head, whole = _head(path)
     with _parsing(path, None):
@@ -46,7 +46,7 @@ def open_delimited(path: Path, delimiter: str) -> Table:
             raise _not_utf8(path, f"column {name!r}")
     _require_delimiter(path, delimiter, names)
     stored = stored_columns(path, pa.schema(zip(names, map(_settled, first.columns), strict=True)))
-    return Table(path, stored, None, partial(_scan, path, delimiter, stored))
+    return StoredTable(path, stored, None, partial(_scan, path, delimiter, stored))
 
 
 def _head(path: Path) -> tuple[bytes, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,9 +16,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
+from pue.app.sources.problems import first_line, listed, near, require_columns
+from pue.app.sources.stored_table import BATCH
 from pue.errors import InvalidInput, MissingData
-from pue.tables.problems import first_line, listed, near, require_columns
-from pue.tables.table import BATCH
 
 FILE_COLUMNS = ("file", "path", "filename", "image")
 """What the column that names the images may be called, in this order of preference."""
@@ -71,12 +72,7 @@ class ImageFolder:
             pixels[number] = self._decoded(files[number])
 
         with ThreadPoolExecutor(_THREADS) as pool:
-            try:
-                for _ in pool.map(decode, range(len(files))):
-                    pass
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+            deque(pool.map(decode, range(len(files))), maxlen=0)  # which cancels the others where one fails
         return pixels
 
     def _decoded(self, file: Path) -> NDArray[np.uint8]:

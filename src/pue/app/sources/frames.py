@@ -20,20 +20,14 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import types
 
+from pue.app.sources.problems import require_names
 from pue.errors import InvalidInput
-from pue.tables.problems import require_names
 
 TEXT = pa.large_string()
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+_WHOLE = [f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)]
 _PANDAS = {
-    pa.int8(): pd.Int8Dtype(),
-    pa.int16(): pd.Int16Dtype(),
-    pa.int32(): pd.Int32Dtype(),
-    pa.int64(): pd.Int64Dtype(),
-    pa.uint8(): pd.UInt8Dtype(),
-    pa.uint16(): pd.UInt16Dtype(),
-    pa.uint32(): pd.UInt32Dtype(),
-    pa.uint64(): pd.UInt64Dtype(),
+    **{pa.type_for_alias(name.lower()): pd.api.types.pandas_dtype(name) for name in _WHOLE},
     pa.bool_(): pd.BooleanDtype(),
     TEXT: pd.StringDtype(na_value=np.nan),
 }

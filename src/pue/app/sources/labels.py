@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pue.app.sources.problems import listed
 from pue.errors import InvalidInput
-from pue.tables.missing import MISSING
-from pue.tables.problems import listed, require_column
 
 POSITIVE, UNLABELED, NEGATIVE = 1, 0, -1
+MISSING = frozenset({"", "?", "na", "n/a", "#n/a", "#na", "<na>", "nan", "nat", "null", "none"})
+"""How people write that a value is missing, in lower case, without the space around it."""
 WORDS = {
-    "positive": POSITIVE,
-    "true": POSITIVE,
-    "yes": POSITIVE,
-    "y": POSITIVE,
-    "unlabeled": UNLABELED,
-    "unlabelled": UNLABELED,
-    "false": UNLABELED,
-    "no": UNLABELED,
-    "n": UNLABELED,
+    **dict.fromkeys(("positive", "true", "yes", "y"), POSITIVE),
+    **dict.fromkeys(("unlabeled", "unlabelled", "false", "no", "n", *MISSING), UNLABELED),
     "negative": NEGATIVE,
 }
-"""In any case, with any space around them; and the numbers 1, 0 and −1. What is missing is unlabeled."""
+"""In any case, with any space around them; and the numbers 1, 0 and −1."""
 
 
 def parse_labels(column: pd.Series, name: str) -> NDArray[np.int8]:
@@ -54,8 +46,6 @@ def meanings(column: pd.Series, name: str) -> NDArray[np.int8]:
 
 def _meaning(spelling: str) -> int | None:
     word = spelling.strip().casefold()
-    if word in MISSING:
-        return UNLABELED
     if word in WORDS:
         return WORDS[word]
     try:
@@ -78,14 +68,3 @@ def require_both(found: set[int], name: str) -> None:
         raise InvalidInput(
             f"label column {name!r} labels every row positive. PU learning needs unlabeled rows too; mark them with 0."
         )
-
-
-def label_column(columns: Sequence[str], wanted: str) -> str:
-    """`wanted`, if there is such a column.
-
-    >>> label_column(["age", "Labels"], "labels")
-    Traceback (most recent call last):
-    pue.errors.UnknownName: unknown column 'labels'. Did you mean 'Labels'? Available: Labels, age.
-    """
-    require_column(wanted, columns)
-    return wanted

@@ -10,23 +10,21 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from pue.app.sources.arrays import Arrays, open_npy, open_npz
+from pue.app.sources.columnar import open_arrow, open_parquet
+from pue.app.sources.delimited import open_delimited
+from pue.app.sources.folders import height_and_width, images_below, open_images
+from pue.app.sources.problems import listed, near, require_bytes, suffix_of
+from pue.app.sources.stored_table import BATCH
 from pue.errors import InvalidInput, MissingData
-from pue.tables.arrays import Arrays, open_npy, open_npz
-from pue.tables.columnar import open_arrow, open_parquet
-from pue.tables.delimited import open_delimited
-from pue.tables.folders import height_and_width, images_below, open_images
-from pue.tables.problems import listed, near, require_bytes, suffix_of
-from pue.tables.table import BATCH
 
-__all__ = ["BATCH", "FORMATS", "ImageSource", "Source", "open_source"]
+__all__ = ["BATCH", "FORMATS", "Source", "open_source"]
 
 
 class Source(Protocol):
-    """Rows on the disk, in order."""
+    """Rows on the disk, in order; those of the kind "images" also have `image_shape` and `images(start, stop)`."""
 
     @property
     def path(self) -> Path: ...
@@ -47,20 +45,6 @@ class Source(Protocol):
     def between(self, start: int, stop: int) -> Source:
         """The rows from `start` to before `stop` as a source; an error where `n_rows` is None."""
         ...
-
-
-class ImageSource(Source, Protocol):
-    """Rows that are images; `kind` is "images"."""
-
-    @property
-    def n_rows(self) -> int: ...
-    @property
-    def image_shape(self) -> tuple[int, int, int]:
-        """Channels, height, width."""
-        ...
-
-    def between(self, start: int, stop: int) -> ImageSource: ...
-    def images(self, start: int, stop: int) -> NDArray[np.uint8]: ...
 
 
 FORMATS: dict[str, Callable[[Path], Source]] = {

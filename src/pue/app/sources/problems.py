@@ -91,7 +91,12 @@ def require_columns(wanted: Sequence[str] | None, names: Sequence[str]) -> list[
 
 
 def require_column(name: str, names: Sequence[str]) -> None:
-    """Refuse a column that is not there; of many names the error lists the nearest."""
+    """Refuse a column that is not there; of many names the error lists the nearest.
+
+    >>> require_column("labels", ["age", "Labels"])
+    Traceback (most recent call last):
+    pue.errors.UnknownName: unknown column 'labels'. Did you mean 'Labels'? Available: Labels, age.
+    """
     if name not in names:
         raise UnknownName("column", name, difflib.get_close_matches(name, names, n=4 * SHOWN, cutoff=0))
 

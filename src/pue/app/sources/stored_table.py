@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
 import pandas as pd
 import pyarrow as pa
 
+from pue.app.sources.frames import plain_batch, plain_schema, regroup, to_frame
+from pue.app.sources.problems import empty, require_columns
 from pue.errors import InvalidInput
-from pue.tables.frames import plain_batch, plain_schema, regroup, to_frame
-from pue.tables.problems import empty, require_columns
 
 BATCH = 65_536
 Scan = Callable[[list[str], int], Iterator[pa.RecordBatch]]
@@ -30,7 +31,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Table:
+class StoredTable:
     """A format is a schema and a way to scan it; the rest is the same for all."""
 
     kind: ClassVar[Literal["table"]] = "table"
@@ -39,7 +40,7 @@ class Table:
     n_rows: int | None
     """None where only reading tells."""
     scan: Scan = field(repr=False)
-    part: Callable[[int, int], Scan] | None = field(default=None, repr=False)
+    part: Callable[[int, int, list[str], int], Iterator[pa.RecordBatch]] | None = field(default=None, repr=False)
     """A scan of the rows from the first number to before the second; None where they are found only by reading all."""
     pieces: tuple[Piece, ...] = ()
     """In order, all rows together; a format that must be read from the start is one piece."""
@@ -69,13 +70,13 @@ class Table:
         for group in regroup(batches, size):
             yield to_frame(group, schema)
 
-    def between(self, start: int, stop: int) -> Table:
+    def between(self, start: int, stop: int) -> StoredTable:
         """The rows from `start` to before `stop` as a table of their own; those before them are not read."""
         if self.part is None:
             raise InvalidInput(
                 f"rows of {self.path} have no place that is known before all are read. Write the table as Parquet."
             )
-        return replace(self, n_rows=stop - start, scan=self.part(start, stop), part=None, pieces=())
+        return replace(self, n_rows=stop - start, scan=partial(self.part, start, stop), part=None, pieces=())
 
     def _plain(
         self, columns: Sequence[str] | None, size: int, piece: Piece | None = None

@@ -1,16 +1,13 @@
 """Tables written piece by piece, and seen by others whole or not at all.
 
-A writer fills a file of another name in the same folder, flushes it to the disk and renames it at the end; whatever
-goes wrong before, Ctrl-C included, leaves nothing behind and the old file as it was.
+Whatever goes wrong before the end, Ctrl-C included, leaves nothing behind and the old file as it was.
 """
 
 from __future__ import annotations
 
 import gzip
-import os
-import uuid
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,8 +15,9 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import csv, parquet
 
+from pue.app.sources.problems import first_line, suffix_of
 from pue.errors import InvalidInput, MissingData
-from pue.tables.problems import first_line, suffix_of
+from pue.files import writing
 
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 SINKS: dict[str, Callable[[Any, pa.Schema], Any]] = {
@@ -35,14 +33,11 @@ SINKS: dict[str, Callable[[Any, pa.Schema], Any]] = {
 class Writer:
     """Frames in, one file out: all have the columns of the first, in its types."""
 
-    def __init__(self, path: Path, partial: Path) -> None:
-        self.path = path
-        self._suffix = suffix_of(path, SINKS)
-        self._file: IO[bytes] = partial.open("xb")
-        self._stream: Any = self._file
+    def __init__(self, path: Path, file: IO[bytes]) -> None:
+        self.path, self._suffix = path, suffix_of(path, SINKS)
+        self._layers: list[Any] = [file]  # each writes to the next
         if self._suffix.endswith(".gz"):
-            self._stream = gzip.GzipFile("", "wb", compresslevel=6, fileobj=self._file, mtime=0)
-        self._sink: Any = None
+            self._layers.insert(0, gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0))
         self._schema: pa.Schema | None = None
 
     def write(self, frame: pd.DataFrame) -> None:
@@ -50,28 +45,25 @@ class Writer:
         with _to_disk(self.path):
             if self._schema is None:
                 self._schema = pa.Schema.from_pandas(frame, preserve_index=False).remove_metadata()
-                self._sink = SINKS[self._suffix](self._stream, self._schema)
+                self._layers.insert(0, SINKS[self._suffix](self._layers[0], self._schema))
             if list(frame.columns) != self._schema.names:
                 raise InvalidInput(
                     f"{self.path} was begun with columns {self._schema.names} but goes on with {list(frame.columns)}. "
                     "Write frames of the same columns."
                 )
-            self._sink.write_table(pa.Table.from_pandas(frame, self._schema, preserve_index=False))
+            self._layers[0].write_table(pa.Table.from_pandas(frame, self._schema, preserve_index=False))
 
     def finish(self) -> None:
-        """Everything on the disk."""
-        if self._sink is None:
+        """Hand everything to the file."""
+        if self._schema is None:
             raise InvalidInput(f"{self.path} was not written: it was given no rows.")
         with _to_disk(self.path):
-            self._sink.close()
-            if self._stream is not self._file:
-                self._stream.close()
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            for layer in self._layers:
+                layer.close()
 
     def close(self) -> None:
         """Let go of the file, in whatever state it is."""
-        for layer in (self._sink, self._stream, self._file):
+        for layer in self._layers:
             with suppress(Exception):
                 layer.close()
 
@@ -93,19 +85,16 @@ def open_writer(path: str | Path) -> AbstractContextManager[Writer]:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[Writer]:
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
-    try:
+    """Errors of the disk are named, those of whoever writes rows are left alone."""
+    with ExitStack() as stack:
         with _to_disk(path):
-            writer = Writer(path, partial)
-        try:
-            yield writer
-            writer.finish()
-        finally:
-            writer.close()
+            partial = stack.enter_context(writing(path))
+            writer = Writer(path, partial.open("xb"))
+        stack.callback(writer.close)
+        yield writer
+        writer.finish()
         with _to_disk(path):
-            partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+            stack.close()
 
 
 @contextmanager

@@ -13,10 +13,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types
 
+from pue.app.sources.labels import MISSING
 from pue.errors import InvalidInput
-from pue.tables.missing import MISSING
 
 Held = Literal["numbers", "true/false", "dates", "text", "nothing"]
+_INFERRED: dict[str, Held] = {
+    "empty": "nothing", "boolean": "true/false", "string": "text", "categorical": "text",
+    "integer": "numbers", "floating": "numbers", "mixed-integer-float": "numbers", "decimal": "numbers",
+}  # fmt: skip
 
 
 def held(column: pd.Series, name: str) -> Held:
@@ -35,14 +39,8 @@ def held(column: pd.Series, name: str) -> Held:
     if isinstance(dtype, pd.StringDtype):
         return "nothing" if column.isna().all() else "text"
     found = types.infer_dtype(column, skipna=True)
-    if found == "empty":
-        return "nothing"
-    if found == "boolean":
-        return "true/false"
-    if found in ("string", "categorical"):
-        return "text"
-    if found in ("integer", "floating", "mixed-integer-float", "decimal"):
-        return "numbers"
+    if found in _INFERRED:
+        return _INFERRED[found]
     raise InvalidInput(
         f"column {name!r} holds {found} values, which are no numbers, text, dates or true/false. Convert it, or leave "
         f"it out with --ignore {name}."

@@ -19,10 +19,14 @@ from sklearn.pipeline import Pipeline
 from skrub import DatetimeEncoder
 from threadpoolctl import threadpool_limits
 
-from pue.tables.columns import as_numbers, as_times, as_words
+from pue.app.vectorizer.columns import as_numbers, as_times, as_words
+from pue.persistence import kept
 
 Kind = Literal["number", "category", "text", "date", "boolean"]
 TEXT_FEATURES, TEXT_ROWS, TEXT_BUCKETS = 30, 20_000, 1 << 14
+NO_DIRECTION = 1e-6
+"""Texts of few different words span fewer than 30 directions. The singular values of the others, relative to the
+largest, are rounding errors; what is projected on them is noise that whoever standardises columns would magnify."""
 _WORD = r"\b\w+\b"
 
 
@@ -36,6 +40,7 @@ class Encoder(Protocol):
     def encode(self, column: pd.Series, out: NDArray[np.float32]) -> None: ...
 
 
+@kept
 @dataclass(frozen=True)
 class Numbers:
     """The number, its median where it is missing, and whether it is missing if it was so at training."""
@@ -63,6 +68,7 @@ class Numbers:
             out[:, 1] = gaps
 
 
+@kept
 @dataclass(frozen=True)
 class Categories:
     """One feature for each category, and one for missing values if there were any. Unknown ones are all zeros."""
@@ -90,6 +96,7 @@ class Categories:
         out[known, place[known]] = 1
 
 
+@kept
 @dataclass(frozen=True)
 class Dates:
     """Year, month, day, weekday, where there is one the hour, and seconds since 1970; medians where it is missing."""
@@ -126,6 +133,7 @@ class Dates:
             out[:, n] = gaps
 
 
+@kept
 @dataclass(frozen=True)
 class Texts:
     """Hashed words, or pieces of words where values are single ones, weighted by rarity and projected on the main
@@ -146,25 +154,23 @@ class Texts:
         if len(codes) > TEXT_ROWS:
             codes = np.random.default_rng(seed).choice(codes, TEXT_ROWS, replace=False)
         rows = [words[code] for code in codes]
-        pipeline = Pipeline(
-            [
-                ("hash", _hasher(rows)),
-                ("weight", TfidfTransformer()),
-                ("project", TruncatedSVD(TEXT_FEATURES, random_state=seed)),
-            ]
-        )
+        steps = _hasher(rows), TfidfTransformer(), TruncatedSVD(TEXT_FEATURES, random_state=seed)
+        pipeline = Pipeline(list(zip(("hash", "weight", "project"), steps, strict=True)))
         # One thread: the same on every machine, and no slower, for the matrices are small. Texts that differ only in
         # their case have no variance to explain.
         with threadpool_limits(1), np.errstate(invalid="ignore"):
-            return cls(name, pipeline.fit(rows))
+            svd = pipeline.fit(rows)[-1]
+        rank = int((svd.singular_values_ > NO_DIRECTION * svd.singular_values_[0]).sum())
+        svd.components_ = svd.components_[: max(1, rank)]
+        return cls(name, pipeline)
 
     @property
     def names(self) -> list[str]:
-        return [f"{self.name} text {number}" for number in range(1, TEXT_FEATURES + 1)]
+        return [f"{self.name} text {number}" for number in range(1, len(self.pipeline[-1].components_) + 1)]
 
     def encode(self, column: pd.Series, out: NDArray[np.float32]) -> None:
         codes, words = as_words(column, self.name)
-        features = np.zeros((len(words) + 1, TEXT_FEATURES), np.float32)  # the last row is for the code −1
+        features = np.zeros((len(words) + 1, out.shape[1]), np.float32)  # the last row is for the code −1
         for start in range(0, len(words), TEXT_ROWS):
             some = slice(start, start + TEXT_ROWS)
             features[:-1][some] = self.pipeline.transform(words[some])
@@ -178,6 +184,6 @@ def _hasher(rows: Sequence[str]) -> HashingVectorizer:
         n_features=TEXT_BUCKETS,
         norm=None,
         alternate_sign=False,
-        dtype=np.float32,
+        dtype=np.float64,  # processors then agree to the last bit of a float, and so on folds drawn by content
         **(words if single < len(rows) / 2 else pieces),
     )

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from skrub import ToDatetime
 from skrub.core import RejectColumn
 
+from pue.app.sources.problems import listed
+from pue.app.vectorizer.columns import as_words, held, spelt_numbers
+from pue.app.vectorizer.encoders import Categories, Dates, Encoder, Kind, Numbers, Texts
+from pue.core.randomness import derive
 from pue.errors import InvalidInput
-from pue.randomness import derive
-from pue.tables.columns import as_words, held, spelt_numbers
-from pue.tables.encoders import Categories, Dates, Encoder, Kind, Numbers, Texts
-from pue.tables.problems import listed
+from pue.persistence import kept
 
 FIT_ROWS = 100_000
 FEWEST_TEXTS = 40
@@ -25,6 +26,7 @@ FEWEST_IDENTIFIERS = 1_000
 _LIKE_AN_ID = re.compile(r"(?i:(^|[_\W])(id|uuid|key|index|row|nr|no)$)|[a-z]I[dD]$")
 
 
+@kept
 @dataclass(frozen=True, eq=False)
 class Vectorizer:
     """Fitted on a training frame; `transform` gives the features of any rows that have the same columns.

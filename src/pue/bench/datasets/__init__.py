@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pue.datasets.alzheimer import alzheimer
-from pue.datasets.catalog import Entry, available
-from pue.datasets.cifar10 import cifar10
-from pue.datasets.digits import digits
-from pue.datasets.fashion_mnist import fashion_mnist
-from pue.datasets.fetch import fetch
-from pue.datasets.labeled import LabeledSplit
-from pue.datasets.mnist import mnist
-from pue.datasets.sources import PackageClient, Url
+from pue.bench.datasets.alzheimer import alzheimer
+from pue.bench.datasets.cifar10 import cifar10
+from pue.bench.datasets.digits import digits
+from pue.bench.datasets.fetch import available, fetch
+from pue.bench.datasets.idx import fashion_mnist, mnist
+from pue.bench.datasets.labeled import LabeledSplit
 
+__all__ = ["DATASETS", "LabeledSplit", "alzheimer", "available", "cifar10", "digits", "fashion_mnist", "fetch", "mnist"]
 DATASETS: dict[str, Callable[..., LabeledSplit]] = {
     "digits": digits,
     "mnist": mnist,
@@ -24,18 +22,3 @@ DATASETS: dict[str, Callable[..., LabeledSplit]] = {
     "cifar10": cifar10,
     "alzheimer": alzheimer,
 }
-
-__all__ = [
-    "DATASETS",
-    "Entry",
-    "LabeledSplit",
-    "PackageClient",
-    "Url",
-    "alzheimer",
-    "available",
-    "cifar10",
-    "digits",
-    "fashion_mnist",
-    "fetch",
-    "mnist",
-]

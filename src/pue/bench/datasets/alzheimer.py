@@ -8,18 +8,16 @@ import tarfile
 from pathlib import Path
 
 import numpy as np
-import PIL
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 
-from pue.datasets.cache import cached
-from pue.datasets.files import damaged, read_known
-from pue.datasets.labeled import LabeledSplit, data_folder
-from pue.errors import InvalidInput
+from pue.bench.datasets.cache import cached
+from pue.bench.datasets.files import DIGESTS, damaged, read_known
+from pue.bench.datasets.labeled import LabeledSplit, data_folder
+from pue.errors import InvalidInput, require
 
 TAR = "alzheimer-4class.tar"
-SHA256 = "6b68ee4b21aacb1158181935361e8d67590a20ec129c1da26a500572a4696d9b"
+SHA256 = DIGESTS["alzheimer"][TAR]
 PACK = (
     "tar --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mtime=2020-01-01T00:00Z --mode=ug=rwX,o=rX "
     f"-cf {TAR} train test"
@@ -34,9 +32,12 @@ def alzheimer(folder: str | Path | None = None, *, size: int | tuple[int, int] =
 
     The originals are 208 × 176; `size` is the height and width they are resized to (bilinear, antialiased), or one
     number for both. Classes 1, 2 and 3 (very mild, mild, moderate) are positive. Rows are in the order of their
-    paths. Decoding is slow, so its result is cached (see `pue.datasets.cache`).
+    paths. Decoding is slow, so its result is cached (see `pue.bench.datasets.cache`).
     """
     height, width = _both(size)
+    require("bench", "PIL")
+    import PIL
+
     path = data_folder("alzheimer", folder) / TAR
     scans = _scans(path)
     key = f"{SHA256} {height}x{width} bilinear, Pillow {PIL.__version__}"
@@ -68,6 +69,8 @@ def _scans(path: Path) -> dict[str, bytes]:
 
 
 def _decoded(files: list[bytes], height: int, width: int, path: Path) -> NDArray[np.uint8]:
+    from PIL import Image
+
     images = np.empty((len(files), 1, height, width), np.uint8)
     for image, file in zip(images, files, strict=True):
         try:

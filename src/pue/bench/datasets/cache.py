@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from pue.datasets.files import write_atomically
+from pue.files import write_bytes
 
 
 def cache_folder() -> Path:
@@ -65,7 +65,6 @@ def _write(path: Path, key: str, array: NDArray[Any]) -> None:
     for chunk in chunks:
         digest.update(chunk)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, [*chunks, digest.digest()])
+        write_bytes(path, *chunks, digest.digest())
     except OSError:
         return

@@ -8,17 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pue.datasets.files import damaged, read_known
-from pue.datasets.labeled import LabeledSplit, data_folder
+from pue.bench.datasets.files import DIGESTS, damaged, read_known
+from pue.bench.datasets.labeled import LabeledSplit, data_folder
 
-MD5 = {
-    "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
-    "data_batch_2.bin": "5ea93a67294ea407fff1d09f752e9692",
-    "data_batch_3.bin": "942cd6a4bcdd0dd3c604fbe906cb4421",
-    "data_batch_4.bin": "ae636b3ba5c66a11e91e8cb52e771fcb",
-    "data_batch_5.bin": "53f37980c15c3d472c316c40844f3f0d",
-    "test_batch.bin": "803d5f7f4d78ea53de84dbe85f74fb6d",
-}
 _RECORD = 1 + 3 * 32 * 32
 
 
@@ -28,7 +20,7 @@ def cifar10(folder: str | Path | None = None) -> LabeledSplit:
     Positive are airplane, automobile, ship and truck.
     """
     home = data_folder("cifar10", folder)
-    *train, test = MD5
+    *train, test = DIGESTS["cifar10"]
     train_x, train_classes = _read(home, train)
     test_x, test_classes = _read(home, [test])
     return LabeledSplit("cifar10", train_x, train_classes, test_x, test_classes, positive=(0, 1, 8, 9))
@@ -38,7 +30,8 @@ def _read(home: Path, names: list[str]) -> tuple[Tensor, Tensor]:
     """Images and classes of files of records: one byte of class, then the planes of red, green and blue."""
     parts = []
     for name in names:
-        raw = read_known(home / name, MD5[name], needs="CIFAR-10 needs the six files of its binary version there.")
+        needs = "CIFAR-10 needs the six files of its binary version there."
+        raw = read_known(home / name, DIGESTS["cifar10"][name], needs=needs)
         if len(raw) % _RECORD:
             raise damaged(home / name, f"not a multiple of {_RECORD} bytes")
         parts.append(np.frombuffer(raw, np.uint8).reshape(-1, _RECORD))

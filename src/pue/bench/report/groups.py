@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
+from pue.bench.record import MeanSd, Record
+from pue.bench.spec import Spec
+from pue.bench.suites import resolve, row_name
+from pue.errors import InvalidInput
 from pue.propensity import Network
-from pue.report.paper import PAPER, printed_name
-from pue.report.records import Record
-from pue.report.spread import Spread
-
-SUITES = (
-    "mnist",
-    "supplement",
-    "cifar10",
-    "mix-ablation",
-    "alpha-ablation",
-    "alzheimer",
-    "alzheimer-severity",
-    "negatives",
-    "digits",
-)
-ORDER = tuple(dict.fromkeys(row.name for row in PAPER))
 
 
 @dataclass(frozen=True)
@@ -52,6 +41,14 @@ class Group:
         return self.first.settings
 
     @property
+    def dataset(self) -> str:
+        return str(self.settings["dataset"])
+
+    @property
+    def preset(self) -> str:
+        return str(self.settings["preset"])
+
+    @property
     def labels(self) -> Mapping[str, Any]:
         """Which positives were labeled."""
         return self.settings.get("labels") or {}
@@ -72,29 +69,18 @@ class Group:
             return None
         return float((self.settings.get("propensity_options") or {}).get("alpha", Network().alpha))
 
-    def metric(self, name: str) -> Spread:
-        spread = Spread.of([record.metrics[name] for record in self.records])
-        assert spread is not None
-        return spread
+    def metric(self, name: str) -> MeanSd:
+        found = self.over_seeds(lambda record: record.percent(name))
+        assert found is not None
+        return found
 
-    def cost(self, name: str) -> Spread | None:
-        return Spread.of([value for record in self.records if (value := record.cost(name)) is not None])
-
-    def propensity(self, name: str) -> Spread | None:
-        return Spread.of([value for record in self.records if (value := record.propensity(name)) is not None])
+    def over_seeds(self, value: Callable[[Record], float | None]) -> MeanSd | None:
+        """Of a number that some records have."""
+        return MeanSd.of([found for record in self.records if (found := value(record)) is not None])
 
 
-def by_suite(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """Records by suite: the known suites in their order, then others by name."""
-    found: dict[str, list[Record]] = {}
-    for record in records:
-        found.setdefault(record.suite, []).append(record)
-    rank = {suite: number for number, suite in enumerate(SUITES)}
-    return {suite: found[suite] for suite in sorted(found, key=lambda suite: (rank.get(suite, len(rank)), suite))}
-
-
-def group(records: Iterable[Record]) -> list[Group]:
-    """Groups of one suite: equal row name, equal settings; only the seed differs."""
+def group(suite: str, records: Iterable[Record]) -> list[Group]:
+    """Groups of one suite in the order of its rows: equal row name, equal settings; only the seed differs."""
 
     def identity(record: Record) -> tuple[str, str]:
         return record.row, record.identity
@@ -105,7 +91,7 @@ def group(records: Iterable[Record]) -> list[Group]:
     for each in groups:
         others = [flatten(other.settings) for other in groups if other.row == each.row]
         labeled.append(Group(each.records, _setting(flatten(each.settings), others)))
-    return sorted(labeled, key=_rank)
+    return sorted(labeled, key=lambda each: _rank(suite, each))
 
 
 def bias(mix: Sequence[float]) -> float:
@@ -160,8 +146,19 @@ def _value(name: str, value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _rank(each: Group) -> tuple[str, float, int, str, float, str, str]:
-    name = printed_name(each.row)
-    place = ORDER.index(name) if name in ORDER else len(ORDER)
-    skew = 0.0 if each.mix is None else round(bias(each.mix), 9)
-    return str(each.settings.get("dataset")), skew, place, name, each.alpha or 0.0, each.row, each.first.identity
+def _rank(suite: str, each: Group) -> tuple[str, int, str, float, str]:
+    """By the place of the row in its suite; a row that is none of the suite's comes last."""
+    specs = specs_of(suite, each.dataset, each.preset)
+    rows = [(row_name(spec), spec.labels.mix) for spec in specs]
+    fitting = [place for place, row in enumerate(rows) if row == (each.row, each.mix)]
+    named = [place for place, (name, _) in enumerate(rows) if name == each.row]
+    return each.dataset, (fitting or named or [len(rows)])[0], each.row, each.alpha or 0.0, each.first.identity
+
+
+@lru_cache
+def specs_of(suite: str, dataset: str, preset: str) -> list[Spec]:
+    """What `pue bench` would run with one seed; nothing where it knows no such suite."""
+    try:
+        return resolve(suite, preset=preset, dataset=dataset)
+    except InvalidInput:
+        return []

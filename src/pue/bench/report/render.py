@@ -12,11 +12,11 @@ from typing import Any
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from pue.report.spread import Spread
-from pue.report.tables import Cell, Column, Table
+from pue.bench.record import MeanSd
+from pue.bench.report.tables import Cell, Column, ReportTable
 
-MARKDOWN = {character: f"\\{character}" for character in "\\|*_`<>[]#"}
-LATEX = {
+MARKDOWN = str.maketrans({character: f"\\{character}" for character in "\\|*_`<>[]#"})
+_LATEX = {
     "\\": r"\textbackslash{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
     "~": r"\textasciitilde{}",
@@ -31,9 +31,10 @@ LATEX = {
     "α": r"$\alpha$",
     "π": r"$\pi$",
 }
+LATEX = str.maketrans(_LATEX)
 
 
-def terminal(table: Table) -> RichTable:
+def terminal(table: ReportTable) -> RichTable:
     """A table for `rich.console.Console.print`."""
     caption = "\n".join(table.notes) or None
     rich = RichTable(title=table.title, title_justify="left", caption=caption, caption_justify="left")
@@ -44,7 +45,7 @@ def terminal(table: Table) -> RichTable:
     return rich
 
 
-def markdown(table: Table) -> str:
+def markdown(table: ReportTable) -> str:
     """A heading, a pipe table and its notes."""
     lines = [f"**{markdown_text(table.title)}**", ""] if table.title else []
     lines.append(_pipes([markdown_text(column.title) for column in table.columns]))
@@ -54,36 +55,33 @@ def markdown(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def latex(table: Table, prefix: str = "") -> str:
+def latex(table: ReportTable, prefix: str = "") -> str:
     """A booktabs table, its caption after `prefix`; the document needs \\usepackage{booktabs}."""
     caption = f"{prefix}: {table.title}" if prefix else table.title
     align = "".join("l" if column.is_text else "r" for column in table.columns)
     body = [[column.title for column in table.columns], *table.texts()]
-    head, *rows = (" & ".join(_escape(text, LATEX) for text in row) + r" \\" for row in body)
-    lines = [r"\begin{table}", r"\centering", rf"\caption{{{_escape(caption, LATEX)}}}"]
+    head, *rows = (" & ".join(text.translate(LATEX) for text in row) + r" \\" for row in body)
+    lines = [r"\begin{table}", r"\centering", rf"\caption{{{caption.translate(LATEX)}}}"]
     lines += [rf"\begin{{tabular}}{{{align}}}", r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
-    lines += [rf"\par\footnotesize {_escape(note, LATEX)}" for note in table.notes]
+    lines += [rf"\par\footnotesize {note.translate(LATEX)}" for note in table.notes]
     return "\n".join([*lines, r"\end{table}"]) + "\n"
 
 
-def comma_separated(table: Table) -> str:
-    """Numbers in full; a spread takes three columns: the mean, `_sd` and `_n`."""
-    spread = {
-        column.key
-        for number, column in enumerate(table.columns)
-        if any(isinstance(r[number], Spread) for r in table.rows)
-    }
+def comma_separated(table: ReportTable) -> str:
+    """Numbers in full; a mean takes three columns: itself, `_sd` and `_n`."""
+    cells = zip(table.columns, zip(*table.rows, strict=True), strict=False)  # there may be no row
+    means = {column.key for column, values in cells if any(isinstance(value, MeanSd) for value in values)}
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(name for column in table.columns for name in _names(column, column.key in spread))
+    writer.writerow(name for column in table.columns for name in _names(column, column.key in means))
     for row in table.rows:
-        cells = zip(table.columns, row, strict=True)
-        writer.writerow(value for column, cell in cells for value in _values(cell, column.key in spread))
+        pairs = zip(table.columns, row, strict=True)
+        writer.writerow(value for column, cell in pairs for value in _values(cell, column.key in means))
     return out.getvalue()
 
 
-def as_json(table: Table) -> str:
-    """A list of objects; a spread is {"mean", "sd", "n"}."""
+def as_json(table: ReportTable) -> str:
+    """A list of objects; a mean is {"mean", "sd", "n"}."""
     return json.dumps([_plain(table.columns, row) for row in table.rows], indent=1, ensure_ascii=False) + "\n"
 
 
@@ -92,11 +90,7 @@ def markdown_text(text: str) -> str:
     >>> markdown_text("a|b_c")
     'a\\\\|b\\\\_c'
     """
-    return _escape(text, MARKDOWN)
-
-
-def _escape(text: str, rules: dict[str, str]) -> str:
-    return "".join(rules.get(character, character) for character in text)
+    return text.translate(MARKDOWN)
 
 
 def _pipes(cells: Sequence[str]) -> str:
@@ -107,18 +101,16 @@ def _style(cell: Cell) -> str:
     return {True: "green", False: "red"}[cell] if isinstance(cell, bool) else ""
 
 
-def _names(column: Column, is_spread: bool) -> list[str]:
-    return [column.key, f"{column.key}_sd", f"{column.key}_n"] if is_spread else [column.key]
+def _names(column: Column, is_mean: bool) -> list[str]:
+    return [column.key, f"{column.key}_sd", f"{column.key}_n"] if is_mean else [column.key]
 
 
-def _values(cell: Cell, is_spread: bool) -> list[Any]:
-    if isinstance(cell, Spread):
+def _values(cell: Cell, is_mean: bool) -> list[Any]:
+    if isinstance(cell, MeanSd):
         return [cell.mean, cell.sd, cell.n]
-    return [cell, None, None] if is_spread else [cell]
+    return [cell, None, None] if is_mean else [cell]
 
 
 def _plain(columns: Sequence[Column], row: Sequence[Cell]) -> dict[str, Any]:
-    return {
-        column.key: asdict(cell) if isinstance(cell, Spread) else cell
-        for column, cell in zip(columns, row, strict=True)
-    }
+    values = (asdict(cell) if isinstance(cell, MeanSd) else cell for cell in row)
+    return {column.key: value for column, value in zip(columns, values, strict=True)}

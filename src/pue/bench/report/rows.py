@@ -1,14 +1,14 @@
-"""Groups beside the paper's rows, and e-rows beside their plain rows: the lines of a suite's tables."""
+"""Groups beside the paper's rows, and e-rows beside their plain rows: the rows of a suite's tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pue.report.groups import Group, flatten, group, mix_text
-from pue.report.paper import LABELED, PAPER, PaperRow, plain_name, printed_name
-from pue.report.records import Record
-from pue.report.spread import Spread
+from pue.bench.conform import plain
+from pue.bench.record import MeanSd, Record
+from pue.bench.report.groups import Group, flatten, group, mix_text
+from pue.bench.report.paper import PAPER, PaperRow, plain_name, printed_name
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Gain:
     """An e-row minus its plain row, in points of accuracy, over the seeds that both have."""
 
     plain: Group
-    gain: Spread
+    gain: MeanSd
     """Of the differences, seed by seed."""
     spreads: float | None
     """sd of the plain row + sd of the e-row over those seeds; None for a single seed."""
@@ -30,10 +30,10 @@ class Gain:
 
 
 @dataclass(frozen=True)
-class Line:
-    """One line of a suite's tables: our runs, the paper's row, or both."""
+class ResultRow:
+    """One row of a suite's tables: our runs, the paper's row, or both."""
 
-    row: str
+    row_name: str
     setting: str
     ours: Group | None
     paper: PaperRow | None
@@ -43,7 +43,7 @@ class Line:
 
     @property
     def name(self) -> str:
-        return ", ".join(filter(None, (self.row, self.setting)))
+        return ", ".join(filter(None, (self.row_name, self.setting)))
 
     @property
     def difference(self) -> float | None:
@@ -55,24 +55,20 @@ class Line:
         return None if self.difference is None else self.difference >= 0
 
 
-def lines(records: Sequence[Record]) -> list[Line]:
-    """All lines of one suite: the paper's rows in its order, with our runs or without, then rows of our own."""
-    groups = group(records)
-    suite = records[0].suite
+def result_rows(suite: str, records: Sequence[Record]) -> list[ResultRow]:
+    """All rows of one suite: the paper's rows in its order, with our runs or without, then rows of our own."""
+    groups, printed = group(suite, records), [row for row in PAPER if row.suite == suite]
     result = []
-    for row in (row for row in PAPER if row.suite == suite):
-        ours = [each for each in groups if matches(each, row)]
-        result += [_line(each, row, groups) for each in ours] or [
-            Line(row.name, _paper_setting(row), None, row, paper_gain=paper_gain(row))
-        ]
-    return result + [_line(each, None, groups) for each in groups if not any(matches(each, row) for row in PAPER)]
+    for row in printed:
+        alone = ResultRow(row.name, _paper_setting(row), None, row, paper_gain=paper_gain(row))
+        result += [_beside(each, row, groups) for each in groups if matches(each, row)] or [alone]
+    return result + [_beside(each, None, groups) for each in groups if not any(matches(each, row) for row in printed)]
 
 
 def matches(ours: Group, row: PaperRow) -> bool:
-    """Whether a printed row belongs beside our group: same table, name, data (all rows), labels and regularizer."""
-    if (ours.first.suite, ours.settings.get("dataset"), printed_name(ours.row)) != (row.suite, row.dataset, row.name):
-        return False
-    if (ours.settings.get("settings") or {}).get("rows") or not _same_labels(ours, row):
+    """Whether a printed row of this suite belongs beside our group: same name, data (all rows), labels, regularizer."""
+    ours_is = ours.dataset, printed_name(ours.row), ours.labels
+    if ours_is != (row.dataset, row.name, plain(row.labels)) or ours.settings["settings"].get("rows"):
         return False
     return row.regularized is None or (ours.alpha is not None and row.regularized is (ours.alpha > 0))
 
@@ -84,36 +80,28 @@ def difference(ours: Group, row: PaperRow | None, metric: str, printed: str) -> 
 
 def gain_over_plain(each: Group, groups: Sequence[Group]) -> Gain | None:
     """The gain over the plain row on the same data, labels and preset; None unless exactly one such row fits best."""
-    plain = [
-        other
-        for other in groups
-        if other.row == plain_name(each.row)
-        and all(other.settings.get(name) == each.settings.get(name) for name in ("dataset", "labels", "preset"))
-    ]
-    apart = [_differing(each, other) for other in plain]
-    fewest = [other for other, names in zip(plain, apart, strict=True) if len(names) == min(map(len, apart))]
+    same = plain_name(each.row), each.dataset, each.labels, each.preset
+    plainer = [other for other in groups if (other.row, other.dataset, other.labels, other.preset) == same]
+    apart = [_differing(each, other) for other in plainer]
+    fewest = [other for other, names in zip(plainer, apart, strict=True) if len(names) == min(map(len, apart))]
     if len(fewest) != 1:
         return None
     seeds = sorted(set(each.seeds) & set(fewest[0].seeds))
     ours, theirs = ([_accuracy(side)[seed] for seed in seeds] for side in (each, fewest[0]))
-    paired = Spread.of([e - p for e, p in zip(ours, theirs, strict=True)])
+    paired = MeanSd.of([e - p for e, p in zip(ours, theirs, strict=True)])
     if paired is None:
         return None
-    sds = [spread.sd for values in (ours, theirs) if (spread := Spread.of(values)) is not None]
+    sds = [found.sd for values in (ours, theirs) if (found := MeanSd.of(values)) is not None]
     spreads = sum(sd for sd in sds if sd is not None) if paired.n > 1 else None
     return Gain(fewest[0], paired, spreads, _differing(each, fewest[0]))
 
 
 def paper_gain(row: PaperRow) -> tuple[float, float] | None:
     """The paper's own gain over its plain row and the sum of the two printed standard deviations."""
-    for plain in PAPER:
-        if (plain.suite, plain.dataset, plain.mix, plain.name) == (
-            row.suite,
-            row.dataset,
-            row.mix,
-            plain_name(row.name),
-        ):
-            e, p = row.metrics["accuracy"], plain.metrics["accuracy"]
+    table = (row.suite, row.dataset, row.labels)
+    for other in PAPER:
+        if (other.suite, other.dataset, other.labels) == table and other.name == plain_name(row.name):
+            e, p = row.metrics["accuracy"], other.metrics["accuracy"]
             return round(e.mean - p.mean, 2), round((e.sd or 0.0) + (p.sd or 0.0), 2)
     return None
 
@@ -125,17 +113,9 @@ def _paper_setting(row: PaperRow) -> str:
     return f"mix={mix_text(row.mix)}{term}"
 
 
-def _line(ours: Group, row: PaperRow | None, groups: Sequence[Group]) -> Line:
+def _beside(ours: Group, row: PaperRow | None, groups: Sequence[Group]) -> ResultRow:
     printed_gain = None if row is None else paper_gain(row)
-    return Line(ours.row, ours.setting, ours, row, gain_over_plain(ours, groups), printed_gain)
-
-
-def _same_labels(ours: Group, row: PaperRow) -> bool:
-    if ours.labels.get("n_labeled") != LABELED[row.dataset]:
-        return False
-    if row.mix is None or ours.mix is None:
-        return row.mix is None and ours.labels.get("kind") == "scar"
-    return len(ours.mix) == len(row.mix) and all(abs(a - b) < 1e-9 for a, b in zip(ours.mix, row.mix, strict=True))
+    return ResultRow(ours.row, ours.setting, ours, row, gain_over_plain(ours, groups), printed_gain)
 
 
 def _differing(one: Group, other: Group) -> tuple[str, ...]:
@@ -146,4 +126,4 @@ def _differing(one: Group, other: Group) -> tuple[str, ...]:
 
 
 def _accuracy(each: Group) -> dict[int, float]:
-    return {record.seed: record.metrics["accuracy"] for record in each.records}
+    return {record.seed: record.percent("accuracy") for record in each.records}

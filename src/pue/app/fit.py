@@ -1,0 +1,80 @@
+"""What `pue fit` does: prior ─► propensities ─► classifier ─► held-out scores ─► probabilities ─► threshold."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from pue.app.learn import learn
+from pue.app.model import PUModel
+from pue.app.preparation import Preparation, prepare, threads
+from pue.app.recipe import Recipe, Say
+from pue.app.rows import Rows
+from pue.app.stream import StreamedRows
+from pue.app.summary import summarize
+from pue.app.threshold import HeldOut, choose_threshold
+from pue.core.data import Scenario
+from pue.core.weights import RowWeights, effective_sample_size
+from pue.errors import PueWarning
+from pue.judging.calibration import calibrate
+
+KEPT = 100_000
+"""Held-out rows that are stored with the model."""
+MANY = 500
+"""Labels worth so many rows, or more, are calibrated by an isotonic curve."""
+
+
+def fit_model(
+    rows: Rows | StreamedRows, recipe: Recipe, *, facts: dict[str, Any] | None = None, say: Say = lambda text: None
+) -> PUModel:
+    """A model of these rows. `say` is told what happens next."""
+    started = time.perf_counter()
+    with threads(rows), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PueWarning)
+        prepared = prepare(rows, recipe, say)
+        say("training")
+        classifier, scored = learn(rows, recipe, prepared, say)
+        say("probabilities, threshold and estimated metrics")
+        many = effective_sample_size(scored.weights.positive[scored.labels == 1]) >= MANY
+        method = recipe.calibration if recipe.calibration != "auto" else "isotonic" if many else "platt"
+        calibrator = calibrate(scored.scores, scored.weights, method)
+        probabilities = calibrator(scored.scores)
+        held_out = _kept(probabilities, scored.weights, recipe.seed)
+        threshold, rule = choose_threshold(held_out, recipe.threshold, precision=recipe.precision)
+    said = list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, PueWarning)))
+    for text in said:
+        warnings.warn(text, PueWarning, stacklevel=2)
+    facts = {"label_frequency": _label_frequency(rows, prepared), "warnings": said, **(facts or {})}
+    summary = summarize(
+        rows, recipe, prepared, classifier, scored, probabilities, threshold, rule, method,
+        facts=facts, seconds=time.perf_counter() - started,
+    )  # fmt: skip
+    vectorizer, shape = rows.vectorizer, tuple(rows.data.x.shape[1:]) if rows.vectorizer is None else None
+    return PUModel(
+        classifier, calibrator, threshold, rule, held_out, vectorizer, prepared.propensity_model, shape, facts, summary
+    )
+
+
+def _label_frequency(rows: Rows | StreamedRows, prepared: Preparation) -> float:
+    counts = rows.counts
+    population = sum(counts.values()) if rows.scenario is Scenario.SINGLE_SAMPLE else counts[0]
+    return min(1.0, counts[1] / (prepared.prior.value * population))
+
+
+def _kept(probabilities: Tensor, weights: RowWeights, seed: int) -> HeldOut:
+    """All labeled rows and a sample of the others, which then stand for all of them."""
+    p, positive, background = (
+        v.double().numpy() for v in (probabilities, weights.positive, weights.background.clamp(min=0))
+    )
+    others = np.flatnonzero(positive == 0)
+    if len(others) <= KEPT:
+        return HeldOut(p, positive, background)
+    chosen = np.sort(np.random.default_rng(seed).choice(others, KEPT, replace=False))
+    background = background.copy()
+    background[chosen] *= background[others].sum() / background[chosen].sum()
+    rows = np.concatenate([np.flatnonzero(positive > 0), chosen])
+    return HeldOut(p[rows], positive[rows], background[rows])

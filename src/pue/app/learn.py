@@ -1,0 +1,96 @@
+"""A classifier of some rows, and scores by models that have not seen what they score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pue.app.classifiers import make_classifier
+from pue.app.preparation import Preparation
+from pue.app.recipe import Recipe, Say
+from pue.app.rows import Rows
+from pue.app.stream import StreamedRows
+from pue.core.data import PUData, possible_prior
+from pue.core.randomness import derive
+from pue.core.weights import RowWeights
+from pue.estimators.classifier import PUClassifier
+from pue.estimators.held_out import out_of_fold
+from pue.judging.estimates import pu_row_weights
+from pue.training.processes import on_first
+
+WHOLE = 50_000
+"""Up to so many rows, every row is scored by a model that has not seen it; of larger tables, a fifth."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutScores:
+    """Held-out scores of some rows and what they are judged by."""
+
+    scores: Tensor
+    labels: Tensor
+    e: Tensor | None
+    """Of the labeled ones among them."""
+    weights: RowWeights
+    mass: Tensor | None = None
+    """How many held-out rows each stands for; None: one."""
+
+
+def learn(rows: Rows | StreamedRows, recipe: Recipe, prepared: Preparation, say: Say) -> tuple[Any, HeldOutScores]:
+    """The classifier of a recipe and its held-out scores."""
+    if isinstance(rows, Rows):
+        return _learn(rows, recipe, prepared, say)
+    return _learn_streamed(rows, recipe, prepared, say)
+
+
+def _learn(rows: Rows, recipe: Recipe, prepared: Preparation, say: Say) -> tuple[Any, HeldOutScores]:
+    """A classifier of all rows, and scores by others like it that have not seen what they score."""
+    data = rows.data
+    classifier = classifier_of(recipe, prepared)
+    if isinstance(classifier, PUClassifier):
+        classifier.fit(data.x, data.labels, propensity=prepared.e)
+    else:  # its model knows nothing of process groups
+        classifier = on_first(lambda: classifier.fit(data.x, data.labels, propensity=prepared.e))
+    say("scoring rows with models that have not seen them")
+    return classifier, score_held_out(classifier, data, prepared, prepared.e, recipe)
+
+
+def _learn_streamed(rows: StreamedRows, recipe: Recipe, prepared: Preparation, say: Say) -> tuple[Any, HeldOutScores]:
+    """A classifier of all rows but those held out, and their scores: with so many rows, few are missed."""
+    e, data, held_out = prepared.e, rows.data, rows.held_out
+    classifier = classifier_of(recipe, prepared).set_params(
+        prior=possible_prior(prepared.prior.value, data.labels, data.scenario, data.sample_weight)
+    )
+    classifier.fit_stream(rows, propensity=None if e is None else e[: rows.n_training])
+    e = None if prepared.judging is None else prepared.judging[rows.n_training :]
+    say("scoring rows that were held out")
+    scores = torch.from_numpy(classifier.decision_function(held_out.x)).double()
+    mass = held_out.sample_weight
+    weights = pu_row_weights(held_out.labels, prepared.prior.value, e, rows.scenario, mass)
+    return classifier, HeldOutScores(scores, held_out.labels, e, weights, mass)
+
+
+def classifier_of(recipe: Recipe, prepared: Preparation) -> Any:
+    """The classifier of a recipe, with the prior found and room for the propensities found."""
+    problem = {"prior": prepared.prior.value, "scenario": recipe.scenario, "labeled_rows": "weighted"}
+    common: dict[str, Any] = {"epochs": recipe.epochs, "progress": recipe.progress, **problem}
+    return make_classifier(recipe.method, seed=recipe.seed, **common)
+
+
+def score_held_out(
+    classifier: Any, data: PUData, prepared: Preparation, own: Tensor | None, recipe: Recipe
+) -> HeldOutScores:
+    """Out-of-fold scores of all rows, or of a fifth of a large table. A copy is trained with the propensities `own`
+    and judged by `prepared.judging`."""
+    folds, scored = (5, 1) if data.n_rows > WHOLE else (recipe.folds, None)
+    prior, seed = prepared.prior.value, derive(recipe.seed, 7)
+    scores = out_of_fold(
+        classifier, data, prior=prior, propensity=own, folds=folds, scored=scored, jobs=recipe.jobs, seed=seed
+    )
+    kept = ~torch.isnan(scores)
+    labels = data.labels[kept]
+    e = None if prepared.judging is None else prepared.judging[kept[data.labeled]]
+    weights = pu_row_weights(labels, prior, e, data.scenario)
+    return HeldOutScores(scores[kept], labels, e, weights)

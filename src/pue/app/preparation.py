@@ -1,0 +1,94 @@
+"""What is found out before a classifier is trained: the basis of all labeled rows, and the diagnosis."""
+
+from __future__ import annotations
+
+import math
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from pue.app.recipe import Recipe, Say
+from pue.app.rows import Rows
+from pue.app.stream import StreamedRows
+from pue.basis import Basis, Wishes, settle
+from pue.core.data import is_image
+from pue.core.machine import one_thread
+from pue.core.randomness import derive
+from pue.diagnosis.diagnose import diagnose
+from pue.diagnosis.found import Diagnosis
+from pue.priors import PriorEstimate
+from pue.propensity import FLOOR, PropensityModel, PropensityReport
+from pue.propensity.features import fit_reduction
+from pue.propensity.smooth import from_others
+from pue.training.processes import on_first
+
+SAMPLE = 100_000
+"""Prior, propensities and diagnosis of larger tables come from so many rows drawn at random."""
+FEW = 2
+"""Rows outside the sample are given the propensities of so many models of a cross-fitted estimator, not of all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """What is known before a classifier is trained; comparisons share it."""
+
+    prior: PriorEstimate
+    e: Tensor | None
+    """Propensities of all labeled rows, in order; None: unbiased."""
+    judging: Tensor | None
+    """Those that models are judged with."""
+    propensity_model: PropensityModel | None
+    report: PropensityReport | None
+    diagnosis: Diagnosis
+
+    @property
+    def prior_interval(self) -> tuple[float, float] | None:
+        """The 95 % interval, whatever the level of the estimate; None for a given prior."""
+        return None if self.prior.is_given else self.prior.interval(0.95)
+
+
+def threads(rows: Rows | StreamedRows) -> AbstractContextManager[None]:
+    """One thread for tables, which are small; images take all there are."""
+    return nullcontext() if is_image(rows.data.x) else one_thread()
+
+
+def prepare(rows: Rows | StreamedRows, recipe: Recipe, say: Say = lambda text: None) -> Preparation:
+    """Prior, propensities of the labeled rows, and the diagnosis."""
+    seed, wishes = recipe.seed, Wishes(recipe.prior, recipe.propensity)
+    with threads(rows):
+        sample, chosen = rows.sample(SAMPLE, derive(seed, 5))
+        known = None if rows.propensity is None else torch.from_numpy(rows.propensity)
+        basis = settle(sample, wishes, known=known, seed=seed, say=say)
+        prior, found = basis.prior, basis.propensity
+        say("testing whether the labels are biased")
+        names = None if rows.vectorizer is None else rows.vectorizer.feature_names
+        estimated = basis if known is None else Basis(prior, None)
+        diagnosis = on_first(lambda: diagnose(sample, basis=estimated, names=names, seed=seed))
+        if found is None:
+            return Preparation(prior, None, None, None, None, diagnosis)
+        if found.model is None:
+            return Preparation(prior, found.e, found.e, None, found.report, diagnosis)
+        e = _of_all_labeled(found.model, rows, chosen[sample.labeled], found.e)
+        return Preparation(prior, e, _judging(rows, e, seed), found.model, found.report, diagnosis)
+
+
+def _judging(rows: Rows | StreamedRows, e: Tensor, seed: int) -> Tensor:
+    """Estimates of images come from the rows around; those of tables are kept from being low as they are."""
+    if not is_image(rows.data.x):
+        return e
+    images = rows.labeled_features(torch.arange(len(e)))
+    return from_others(e, fit_reduction(images, seed=seed)(images))
+
+
+def _of_all_labeled(model: PropensityModel, rows: Rows | StreamedRows, sampled: Tensor, e: Tensor) -> Tensor:
+    """Rows outside the sample were never seen by the model; those inside keep their out-of-fold estimates."""
+    numbers, order = rows.labeled_numbers().sort()
+    everywhere = torch.full((len(numbers),), math.nan, dtype=torch.float64)
+    everywhere[order[torch.searchsorted(numbers, sampled)]] = e
+    others = torch.nonzero(everywhere.isnan())[:, 0]
+    asked = model.few(FEW)
+    for part in torch.split(others, 65_536) if len(others) else ():
+        everywhere[part] = asked(rows.labeled_features(part)).clamp(FLOOR, 1.0)
+    return everywhere

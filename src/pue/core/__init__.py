@@ -1,0 +1,1 @@
+"""The mathematics: data, losses, weights, corrections, risks and what follows from them. No files, no estimation."""

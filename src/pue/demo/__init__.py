@@ -1,1 +1,0 @@
-"""The offline demo: `python -m pue.demo`."""

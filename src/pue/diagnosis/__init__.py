@@ -1,0 +1,1 @@
+"""Is the labeling biased, by what, and what to do about it."""

@@ -1,0 +1,147 @@
+"""What a diagnosis holds, and says in words: what was found, and what to do."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from pue.core.data import Scenario
+from pue.diagnosis.figure import draw
+from pue.files import writing
+from pue.priors import PriorEstimate
+from pue.propensity import PropensityReport
+from pue.propensity.scar import FEWEST_LABELED, ScarTest
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A column in which the labeled rows differ from the estimated positives, in standard deviations of the latter."""
+
+    name: str
+    difference: float
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound of the paper on this data, for a loss in [0, 1]."""
+
+    name: str
+    value: float
+    rigorous: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """What was found; `summary()` says it in words, `plot()` in four panels."""
+
+    n_rows: int
+    n_labeled: int
+    scenario: Scenario
+    prior: PriorEstimate
+    """As given (then the interval is a point) or estimated."""
+    scar: ScarTest | None
+    """None where there are too few rows to test."""
+    drivers: tuple[Driver, ...]
+    """Largest difference first; empty for images and where nothing could be tested."""
+    propensity: Tensor | None = field(repr=False)
+    """ê of the labeled rows, clipped."""
+    unlabeled_propensity: Tensor | None = field(repr=False)
+    """ê of unlabeled rows, of at most 10,000 drawn at random."""
+    report: PropensityReport | None
+    memorized: bool
+    """Does the propensity model give its own labeled rows far more than held-out ones?"""
+    bounds: tuple[Bound, ...]
+    recall: tuple[tuple[float, float, float], ...]
+    """(Γ, lowest, highest) share of the positives that the test's ranking finds among its first π n rows."""
+
+    @property
+    def healthy(self) -> bool:
+        """Are enough labeled rows left after weighting, and none of them in charge?"""
+        r = self.report
+        return r is not None and not self.memorized and r.effective_sample_size >= max(30, 0.1 * r.n_labeled)
+
+    @property
+    def recommendation(self) -> str:
+        """What to do, in plain words."""
+        return " ".join(_advice(self))
+
+    def summary(self) -> str:
+        """The report as text."""
+        lines = [(f"{name:16}", text) for name, text in _lines(self)]
+        return "\n".join(
+            textwrap.fill(text, 110, initial_indent=name, subsequent_indent=" " * 16) for name, text in lines
+        )
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """A matplotlib figure: propensities, weights, the SCAR test and the drivers; written to `path` if given."""
+        figure = draw(self)
+        if path is not None:
+            kind = Path(path).suffix or ".png"
+            with writing(Path(path).with_suffix(kind)) as partial:
+                figure.savefig(partial, dpi=120, format=kind[1:])
+        return figure
+
+
+def _lines(d: Diagnosis) -> Iterator[tuple[str, str]]:
+    yield "Data", f"{d.n_rows} rows, {d.n_labeled} labeled, {d.scenario.value}"
+    yield "Prior", str(d.prior)
+    yield "SCAR", "too few rows to test" if d.scar is None else str(d.scar)
+    if d.drivers:
+        yield "Drivers", ", ".join(f"{driver.name} {driver.difference:+.2f} sd" for driver in d.drivers[:5])
+    if d.report is not None:
+        yield "Weights", _weights_in_words(d.report) + "; the propensity model knows its rows by heart" * d.memorized
+    for number, (gamma, low, high) in enumerate(d.recall):
+        doubt = "as estimated" if gamma == 1 else f"wrong by up to a factor {gamma:g}"
+        share = f"{low:.2f}" if gamma == 1 else f"{low:.2f} to {high:.2f}"
+        yield "" if number else "Recall", f"{share} of the positives rank in the first π n if e is {doubt}"
+    for number, bound in enumerate(d.bounds):
+        status = "proved, for these e" if bound.rigorous else "not proved"
+        yield "" if number else "Bounds", f"{bound.name}: {bound.value:.3g} ({status})"
+    yield "Recommendation", d.recommendation
+
+
+def _weights_in_words(r: PropensityReport) -> str:
+    return (
+        f"{r.effective_sample_size:.0f} effective of {r.n_labeled} labeled rows, largest weight {r.largest_weight:.1f} "
+        f"times the mean, {r.n_clipped} clipped"
+    )
+
+
+def _advice(d: Diagnosis) -> Iterator[str]:
+    """What to do, a sentence at a time."""
+    if d.scar is None:
+        yield f"Label at least {FEWEST_LABELED} rows; with fewer neither the bias nor its repair can be judged."
+        return
+    if not d.scar.rejected:
+        yield 'The labels may be a random sample of the positives: start with a plain method such as "nnpu".'
+        if d.report is not None and d.report.effective_sample_size < 0.5 * d.report.n_labeled:
+            yield "Weights would cost more than half of the labeled rows here."
+    elif d.healthy:
+        yield 'The labels are biased: estimate propensities (propensity="auto") and let the method weight by them.'
+    elif d.report is None:
+        yield "The labels are biased: estimate propensities and look at their weights."
+    else:
+        yield (
+            "The labels are biased, but the weights rest on few rows: weighting may do more harm than good. Compare "
+            "both, raise propensity_floor or choose a simpler propensity estimator."
+        )
+    if d.scar.rejected:
+        yield _collect(d)
+    if not d.prior.is_given:
+        yield "The prior is an estimate; one from outside the data would make all of this firmer."
+
+
+def _collect(d: Diagnosis) -> str:
+    if not d.drivers:
+        return "Next, label positives that look unlike those labeled so far."
+    top = d.drivers[0]
+    rare = "low" if top.difference > 0 else "high"
+    return f"Next, label positives with {rare} {top.name}: they are rare among the labels."
