@@ -1,0 +1,152 @@
+"""`Forest`: extremely randomised trees on the weights of a PU risk.
+
+scikit-learn's trees take signed weights, but they do not do what their documentation says (version 1.9.1): no split is
+ignored because a class has negative weight in a child. Only a child whose *total* weight is negative is. Gini's
+impurity of a child with positive weight a and total t < a is 2 a (t − a) / t² < 0, so such a split looks better than a
+pure one, the child becomes a leaf at once, and its value a / t exceeds one: that is uPU, unbounded. `growth` therefore
+grows trees of its own, whose splits keep the negative part of every leaf non-negative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import brentq
+
+from pue.core.data import Features, PUData, as_matrix
+from pue.core.randomness import derive
+from pue.core.weights import RowWeights
+from pue.errors import InvalidInput
+from pue.persistence import kept
+from pue.trees.growth import Level, Limits, Rows, grow
+from pue.trees.nodes import LEAF, Trees, as_float32
+
+PAIRS = 2**18
+"""About so many pairs of a row and a tree are grown at once; which trees grow together changes nothing."""
+
+
+@kept
+@dataclass(frozen=True)
+class Forest:
+    """Trees whose random splits (Geurts et al. 2006) are chosen by the non-negative PU risk of their leaves.
+
+    >>> import torch
+    >>> from pue.core.weights import uniform
+    >>> data = PUData(torch.arange(12.0)[:, None], torch.tensor([0] * 9 + [1] * 3))
+    >>> trees = Forest(n_trees=20, min_leaf=1).fit(data, uniform(data.labels, prior=0.5), seed=0)
+    >>> trees.probability([[0.0], [11.0]])
+    array([0., 1.])
+    """
+
+    n_trees: int = 100
+    min_leaf: float = 3
+    """Rows, or as much sample weight, in every leaf."""
+    max_features: int | float | str = "sqrt"
+    """Splits weighed in a node: a number, a share of the features, "sqrt" of their number, or "all"."""
+    jobs: int = 1
+    """Trees are grown by so many threads; -1: one for each core. The forest is the same."""
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.n_trees, Integral) and self.n_trees >= 1):
+            raise InvalidInput(f"n_trees must be a whole number, at least 1; got {self.n_trees!r}.")
+        if not (math.isfinite(self.min_leaf) and self.min_leaf > 0):
+            raise InvalidInput(f"min_leaf must be a number of rows above 0; got {self.min_leaf!r}.")
+        if self.jobs == 0:
+            raise InvalidInput("jobs must be a number of threads, or -1 for one on each core; got 0.")
+        self.draws(1)
+
+    def fit(self, data: PUData, weights: RowWeights, seed: int) -> Trees:
+        """The forest of these rows; its trees do not depend on `jobs`."""
+        rows = _rows(data, weights)
+        limits = Limits(self.min_leaf, self.draws(len(rows.x)))
+        seeds = [derive(seed, tree) for tree in range(self.n_trees)]
+        size = max(1, PAIRS // rows.x.shape[1])
+        blocks = [seeds[start : start + size] for start in range(0, self.n_trees, size)]
+        grown = Parallel(n_jobs=self.jobs, prefer="threads")(delayed(grow)(rows, limits, block) for block in blocks)
+        return _collect(grown, len(rows.x))
+
+    def draws(self, n_features: int) -> int:
+        """How many splits are weighed in a node of a table with so many features."""
+        if self.max_features == "sqrt":
+            return max(1, math.isqrt(n_features))
+        if self.max_features == "all":
+            return n_features
+        if isinstance(self.max_features, Integral) and self.max_features >= 1:
+            return min(int(self.max_features), n_features)
+        if isinstance(self.max_features, float) and 0 < self.max_features <= 1:
+            return max(1, int(self.max_features * n_features))
+        raise InvalidInput(
+            f"max_features must be a number of features, a share in (0, 1], 'sqrt' or 'all'; got {self.max_features!r}."
+        )
+
+
+def prior_threshold(log_odds: NDArray[np.float64], weights: RowWeights) -> float:
+    """The threshold τ with Σ background · sigmoid(log-odds − τ) = Σ w⁺.
+
+    The leaves' values stop at one, so that their mean falls short of the prior where labels are heavy; log-odds − τ has
+    the right mean.
+
+    >>> import torch
+    >>> half = RowWeights(torch.tensor([0.5, 0.0]).double(), torch.tensor([0.0, 0.5]).double())
+    >>> round(prior_threshold(np.array([0.0, 2.0]), half), 6)
+    1.0
+    """
+    background = weights.background.numpy() / float(weights.background.sum())
+    prior = float(np.clip(float(weights.positive.sum()), 1e-3, 1 - 1e-3))  # unnormalised weights may exceed one
+    return float(brentq(lambda tau: background @ (1 / (1 + np.exp(tau - log_odds))) - prior, -40, 40))
+
+
+def dense(x: Features) -> NDArray[np.floating]:
+    """Rows of numbers, or an error for those that are sparse."""
+    if sparse.issparse(x):
+        raise InvalidInput(
+            "a forest does not take sparse rows. Pass X.toarray() if it fits into memory, or use a network: "
+            'backbone="tabular".'
+        )
+    rows: NDArray[np.floating] = as_matrix(x)
+    return rows
+
+
+def _rows(data: PUData, weights: RowWeights) -> Rows:
+    """Rows that have some weight; the others teach nothing."""
+    positive, background = weights.positive.numpy(), weights.background.clamp(min=0).numpy()
+    used = (positive > 0) | (background > 0)
+    x = as_float32(dense(data.x))
+    return Rows(np.ascontiguousarray(x[used].T), positive[used], background[used], data.mass.numpy()[used])
+
+
+def _collect(grown: Sequence[Sequence[Level]], n_features: int) -> Trees:
+    """The nodes of trees that grew level by level, tree after tree."""
+    levels = [level for block in grown for level in block]
+    before = np.cumsum([0, *(len(block[0].tree) for block in grown)])
+    tree = np.concatenate([level.tree + n for block, n in zip(grown, before, strict=False) for level in block])
+    order = np.argsort(tree, kind="stable")
+    place = np.argsort(order, kind="stable")
+    left = _left_children(levels)[order]
+    return Trees(
+        n_features,
+        np.searchsorted(tree[order], np.arange(before[-1])),
+        np.where(left == LEAF, LEAF, place[left]).astype(np.int32),
+        np.where(left == LEAF, LEAF, place[np.minimum(left + 1, len(tree) - 1)]).astype(np.int32),
+        np.concatenate([level.split.feature for level in levels])[order].astype(np.int32),
+        np.concatenate([level.split.threshold for level in levels])[order],
+        np.concatenate([level.split.missing_left for level in levels])[order],
+        np.concatenate([level.value for level in levels])[order],
+    )
+
+
+def _left_children(levels: Sequence[Level]) -> NDArray[np.int64]:
+    """Where the left child of each node stands when all levels follow one another; its sibling stands beside it."""
+    found, first = [], 0
+    for level in levels:
+        divided = level.split.feature != LEAF
+        first += len(level.tree)
+        found.append(np.where(divided, first + 2 * (np.cumsum(divided) - 1), LEAF))
+    return np.concatenate(found)

@@ -1,0 +1,226 @@
+"""Growing trees level by level, several at once: random splits, of which the one with the smallest risk is taken.
+
+With the squared loss (1 − v)² for positives and v² for negatives, the risk of a leaf with positive weight a = Σ w⁺,
+background t = Σ (w⁺ + w⁻) and value v is a (1 − v)² + (t − a) v². It is least at v = a / t, where it is half of
+t times Gini's impurity. On labels that are few and heavy a may exceed t: the weight of the negatives falls below zero,
+and the risk of ever smaller leaves around labeled rows would fall without end. As in nnPU the negative part counts as
+zero there, in every leaf, and the value is one (Wilton et al. 2022).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pue.trees.nodes import LEAF
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+TIE = 1e-13
+"""Weights have mass one; smaller differences are rounding, and the order of sums must not decide."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What trees are grown on."""
+
+    x: NDArray[np.float32]
+    """(features, rows): the rows of a node stand in order, so that a column of them is read forwards."""
+    positive: Floats
+    """w⁺."""
+    background: Floats
+    """w⁺ + w⁻, never negative."""
+    mass: Floats
+    """How many rows each stands for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Weights of nodes."""
+
+    positive: Floats
+    background: Floats
+    mass: Floats
+
+    def __getitem__(self, nodes: Ints | Mask) -> Sums:
+        return Sums(self.positive[nodes], self.background[nodes], self.mass[nodes])
+
+    def __sub__(self, other: Sums) -> Sums:
+        return Sums(self.positive - other.positive, self.background - other.background, self.mass - other.mass)
+
+    @property
+    def risk(self) -> Floats:
+        """a (1 − v)² + max(t − a, 0) v² at its least."""
+        negative = np.maximum(self.background - self.positive, 0)
+        both = self.positive + negative
+        return np.divide(self.positive * negative, both, out=np.zeros_like(both), where=both > 0)
+
+    @property
+    def value(self) -> Floats:
+        """The share of positives, at most one; a node without background has labeled rows alone."""
+        share = np.divide(self.positive, self.background, out=np.ones_like(self.positive), where=self.background > 0)
+        return np.clip(share, 0, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Nodes of one depth in several trees, and their rows, node after node."""
+
+    tree: Ints
+    sizes: Ints
+    row: Ints
+    positive: Floats
+    background: Floats
+    mass: Floats
+
+    @classmethod
+    def of(cls, rows: Rows, tree: Ints, sizes: Ints, row: Ints) -> Nodes:
+        return cls(tree, sizes, row, rows.positive[row], rows.background[row], rows.mass[row])
+
+    def keep(self, nodes: Mask) -> Nodes:
+        if nodes.all():
+            return self
+        own = np.repeat(nodes, self.sizes)
+        weights = (column[own] for column in (self.positive, self.background, self.mass))
+        return Nodes(self.tree[nodes], self.sizes[nodes], self.row[own], *weights)
+
+    @property
+    def starts(self) -> Ints:
+        return np.asarray(np.cumsum(self.sizes) - self.sizes)
+
+    def sums(self, chosen: Mask | None = None) -> Sums:
+        """Over all rows of each node, or over those that are chosen."""
+        starts, columns = self.starts, (self.positive, self.background, self.mass)
+        return Sums(*(np.add.reduceat(each if chosen is None else each * chosen, starts) for each in columns))
+
+    def seen(self, x: NDArray[np.float32], feature: Ints) -> NDArray[np.float32]:
+        """Of every row the feature that its node asks for."""
+        return np.asarray(np.take(x, np.repeat(feature * x.shape[1], self.sizes) + self.row))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far trees grow."""
+
+    min_leaf: float
+    draws: int
+    """So many random splits are weighed against each other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """One split of each node."""
+
+    feature: Ints
+    """`LEAF`: none."""
+    threshold: Floats
+    risk: Floats
+    missing_left: Mask
+    """A row whose feature is not a number goes where most rows go."""
+
+    @classmethod
+    def none(cls, nodes: int) -> Splits:
+        return cls(np.full(nodes, LEAF), np.zeros(nodes), np.full(nodes, np.inf), np.zeros(nodes, dtype=bool))
+
+    def put(self, nodes: Ints, other: Splits) -> None:
+        """Take the splits of `other` for these nodes."""
+        self.feature[nodes], self.threshold[nodes] = other.feature, other.threshold
+        self.risk[nodes], self.missing_left[nodes] = other.risk, other.missing_left
+
+    def __getitem__(self, nodes: Ints | Mask) -> Splits:
+        return Splits(self.feature[nodes], self.threshold[nodes], self.risk[nodes], self.missing_left[nodes])
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """Finished nodes of one depth: those with a split have two children each on the next level, in order."""
+
+    tree: Ints
+    split: Splits
+    value: Floats
+
+
+def grow(rows: Rows, limits: Limits, seeds: list[int]) -> list[Level]:
+    """One tree for each seed, level by level. Which trees grow together changes none of them."""
+    generators = [np.random.default_rng(seed) for seed in seeds]
+    n_rows, n_trees = rows.x.shape[1], len(seeds)
+    nodes = Nodes.of(rows, np.arange(n_trees), np.full(n_trees, n_rows), np.tile(np.arange(n_rows), n_trees))
+    levels = []
+    while len(nodes.tree):
+        sums = nodes.sums()
+        mixed = (sums.positive > 0) & (sums.background - sums.positive > TIE) & (sums.mass >= 2 * limits.min_leaf)
+        split = Splits.none(len(nodes.tree))
+        split.put(np.flatnonzero(mixed), _best_splits(rows.x, nodes.keep(mixed), sums[mixed], limits, generators))
+        levels.append(Level(nodes.tree, split, sums.value))
+        nodes = _children(rows, nodes, split)
+    return levels
+
+
+def _best_splits(
+    x: NDArray[np.float32], nodes: Nodes, sums: Sums, limits: Limits, generators: list[np.random.Generator]
+) -> Splits:
+    """Of each node the best of some random splits; features that do not vary in it do not count."""
+    best, weighed = Splits.none(len(nodes.tree)), np.zeros(len(nodes.tree), dtype=np.int64)
+    columns, todo = _columns(len(x), nodes.tree, generators), np.arange(len(nodes.tree))
+    for draw in range(len(x)):
+        lacking = weighed[todo] < limits.draws
+        nodes, todo = nodes.keep(lacking), todo[lacking]
+        if len(todo) == 0:
+            break
+        place = _per_node(nodes.tree, generators, lambda own, count: own.random(count))
+        split, varies = _weigh(x, nodes, sums[todo], columns(todo, draw), place, limits.min_leaf)
+        better = split.risk < best.risk[todo] - TIE
+        best.put(todo[better], split[better])
+        weighed[todo] += varies
+    return best
+
+
+def _columns(n_columns: int, tree: Ints, generators: list[np.random.Generator]) -> Callable[[Ints, int], Ints]:
+    """(nodes, draw) → columns: each node goes through all of them once, from a random one on and in random steps, in a
+    random order of the tree's own."""
+    steps = np.array([step for step in range(1, n_columns + 1) if math.gcd(step, n_columns) == 1])
+    order = np.stack([generator.permutation(n_columns) for generator in generators])
+    starts = _per_node(tree, generators, lambda own, count: own.integers(n_columns, size=count))
+    strides = _per_node(tree, generators, lambda own, count: own.choice(steps, size=count))
+    return lambda nodes, draw: order[tree[nodes], (starts[nodes] + draw * strides[nodes]) % n_columns]
+
+
+def _per_node(
+    tree: Ints, generators: list[np.random.Generator], draw: Callable[[np.random.Generator, int], NDArray[Any]]
+) -> NDArray[Any]:
+    """Something random for each node, from the generator of its tree; nodes stand in the order of their trees."""
+    counts = np.bincount(tree, minlength=len(generators))
+    return np.concatenate([draw(own, count) for own, count in zip(generators, counts, strict=True)])
+
+
+def _weigh(
+    x: NDArray[np.float32], nodes: Nodes, sums: Sums, feature: Ints, place: Floats, min_leaf: float
+) -> tuple[Splits, Mask]:
+    """This split of each node, its risk infinite where it is not allowed, and whether the feature varies there."""
+    seen = nodes.seen(x, feature)
+    low = np.minimum.reduceat(seen, nodes.starts).astype(np.float64)
+    high = np.maximum.reduceat(seen, nodes.starts).astype(np.float64)
+    threshold = low + place * (high - low)
+    threshold = np.where(threshold >= high, low, threshold)  # rounded up
+    left = nodes.sums(seen <= np.repeat(threshold, nodes.sizes))
+    right = sums - left
+    allowed = (high > low) & (left.mass >= min_leaf) & (right.mass >= min_leaf)
+    risk = np.where(allowed, left.risk + right.risk, np.inf)
+    return Splits(feature, threshold, risk, left.mass > right.mass), high > low
+
+
+def _children(rows: Rows, nodes: Nodes, split: Splits) -> Nodes:
+    """The children of all nodes that were split, left before right."""
+    divided = split.feature != LEAF
+    nodes, split = nodes.keep(divided), split[divided]
+    goes_right = nodes.seen(rows.x, split.feature) > np.repeat(split.threshold, nodes.sizes)
+    child = 2 * np.repeat(np.arange(len(nodes.tree)), nodes.sizes) + goes_right
+    sizes = np.bincount(child, minlength=2 * len(nodes.tree))
+    return Nodes.of(rows, np.repeat(nodes.tree, 2), sizes, nodes.row[np.argsort(child, kind="stable")])

@@ -1,0 +1,130 @@
+"""`Trees`: a fitted forest as arrays of nodes, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pue.errors import InvalidInput
+from pue.persistence import kept
+
+LEAF = -1
+"""The child of a node that has none."""
+STEPS = 2**18
+"""So many pairs of a row and a tree walk down at once."""
+SURE = 1e-6
+"""Log-odds are those of a probability between this and its complement."""
+
+
+@kept
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """The nodes of all trees, one tree after the other, a child after its parent. A row goes left where its feature is
+    at most the threshold.
+
+    >>> stump = dict(left=np.int32([1, -1, -1]), right=np.int32([2, -1, -1]), feature=np.int32([0, 0, 0]))
+    >>> numbers = dict(threshold=np.array([0.5, 0, 0]), value=np.array([0.4, 0.1, 0.9]))
+    >>> trees = Trees(1, np.int64([0]), **stump, **numbers, missing_left=np.zeros(3, dtype=bool))
+    >>> trees.probability(np.array([[0.0], [1.0]]))
+    array([0.1, 0.9])
+    """
+
+    n_features: int
+    starts: NDArray[np.int64]
+    """The root of each tree."""
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    """Of a leaf it is not read, nor is its threshold."""
+    threshold: NDArray[np.float64]
+    missing_left: NDArray[np.bool_]
+    """Whether a row whose feature is not a number goes left."""
+    value: NDArray[np.float64]
+    """The share of positives in the node."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no forest: after this no walk can leave its tree, go in a circle or read beside a row."""
+        per_node = (self.left, self.right, self.feature, self.threshold, self.missing_left, self.value)
+        if self.starts.ndim != 1 or any(array.shape != (self.n_nodes,) for array in per_node):
+            raise InvalidInput("the arrays of nodes must be vectors of one length. The trees are damaged: fit again.")
+        inside = (self.starts >= 0) & (self.starts < self.n_nodes)
+        if not (inside.all() and len(inside) and self.starts[0] == 0 and (np.diff(self.starts) > 0).all()):
+            raise InvalidInput("the trees do not follow one another in the array of nodes. Fit again.")
+        for wrong, what in self._faults():
+            if wrong.any():
+                raise InvalidInput(f"node {int(np.argmax(wrong))} {what}. The trees are damaged: fit again.")
+
+    def _faults(self) -> list[tuple[NDArray[np.bool_], str]]:
+        """Nodes that cannot be, and what is wrong with them."""
+        nodes, inner = np.arange(self.n_nodes), self.left != LEAF
+        ends = np.repeat(np.append(self.starts[1:], self.n_nodes), np.diff(self.starts, append=self.n_nodes))
+        outside = [inner & ((child <= nodes) | (child >= ends)) for child in (self.left, self.right)]
+        named = np.concatenate([self.left[inner & ~outside[0]], self.right[inner & ~outside[1]]])
+        parents = np.bincount(named, minlength=self.n_nodes)
+        return [
+            (inner != (self.right != LEAF), "has one child"),
+            (outside[0] | outside[1], "has a child that does not come after it in its own tree"),
+            (parents != ~np.isin(nodes, self.starts), "is not the child of exactly one node"),
+            (inner & ((self.feature < 0) | (self.feature >= self.n_features)), "asks for a feature that is not there"),
+            (inner & ~np.isfinite(self.threshold), "has no threshold"),
+            (~((self.value >= 0) & (self.value <= 1)), "has a value that is no share"),
+        ]
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.value)
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.starts)
+
+    def probability(self, matrix: Any) -> NDArray[np.float64]:
+        """The mean over trees of the value of the leaf a row falls into.
+
+        Rows are compared in float32, and trees are summed in order: equal to scikit-learn's `predict_proba` with the
+        same nodes to the last bit.
+        """
+        rows = np.asarray(matrix)
+        if rows.ndim != 2 or rows.shape[1] != self.n_features:
+            raise InvalidInput(f"the trees were grown on {self.n_features} features; these rows are {rows.shape}.")
+        found, size = np.zeros(len(rows)), max(1, STEPS // self.n_trees)
+        for start in range(0, len(rows), size):
+            part = slice(start, start + size)
+            for value in self.value[self._leaves(as_float32(rows[part]))]:
+                found[part] += value
+        return found / self.n_trees
+
+    def log_odds(self, matrix: Any) -> NDArray[np.float64]:
+        """log p / (1 − p), which is finite."""
+        probability = np.clip(self.probability(matrix), SURE, 1 - SURE)
+        return np.asarray(np.log(probability / (1 - probability)))
+
+    def _leaves(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+        """(trees, rows) → leaf; pairs that have arrived take no further part."""
+        at = np.repeat(self.starts, len(rows))
+        walking, flat = np.arange(len(at)), rows.ravel()
+        base = np.tile(np.arange(len(rows)) * self.n_features, self.n_trees)
+        missing = bool(np.isnan(flat).any())
+        while True:
+            on = self.left[at[walking]] != LEAF
+            walking = walking[on]
+            if len(walking) == 0:
+                return at.reshape(self.n_trees, len(rows))
+            node = at[walking]
+            seen = flat[base[walking] + self.feature[node]]
+            goes_left = seen <= self.threshold[node]
+            if missing:
+                goes_left |= np.isnan(seen) & self.missing_left[node]
+            at[walking] = np.where(goes_left, self.left[node], self.right[node])
+
+
+def as_float32(rows: Any) -> NDArray[np.float32]:
+    """Rows as trees see them; what float32 does not reach becomes its largest number, and stays on its side."""
+    limit = np.finfo(np.float32).max
+    values = np.asarray(rows)
+    if values.dtype != np.float32:
+        values = np.clip(values, -limit, limit)
+    return np.ascontiguousarray(values, dtype=np.float32)
