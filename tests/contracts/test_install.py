@@ -172,3 +172,13 @@ def test_every_name_of_the_library_is_there_without_the_extras():
     extras = sorted({module for names in EXTRAS.values() for module in names})
     found = run(without(*extras) + "import pue; print([name for name in pue.__all__ if not hasattr(pue, name)])")
     assert (found.stdout, found.stderr) == ("[]\n", "")
+
+
+def test_a_command_leaves_with_its_code_its_output_and_its_clean_up() -> None:
+    program = (
+        "import atexit, threading, time, pue.__main__ as command; atexit.register(print, 'cleaned up', end='');"
+        "threading.Thread(target=time.sleep, args=(60,), daemon=True).start(); print('done', end=' ');"
+        "command._leave(3)"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (3, "done cleaned up", "")
