@@ -35,7 +35,9 @@ def measure(method: Method, problem: Problem) -> dict[str, Any]:
     """Seconds of the processor for learning and for scoring the test rows; what was found; how good it is."""
     started = time.process_time()
     answer = method(problem)
-    record = {"seconds": time.process_time() - started, **answer.found, **answer.more()}
+    seconds = time.process_time() - started
+    rows = {"rows": len(problem.train.y) + len(problem.test.y), "columns": problem.train.frame.shape[1]}
+    record = {"seconds": seconds, **rows, **answer.found, **answer.more()}
     if answer.scores is not None and answer.called is not None:
         record |= judge(problem.test.y, answer.scores, answer.called)
         record["constant"] = bool(np.ptp(answer.scores) == 0)

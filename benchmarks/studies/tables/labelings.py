@@ -74,7 +74,7 @@ def logistic(
     logit *= strength / logit[rows.y].std()
 
     def e(shift: float) -> Floats:
-        return np.clip(1 / (1 + np.exp(-(logit + shift))), LOWEST, HIGHEST)
+        return np.asarray(np.clip(1 / (1 + np.exp(-(logit + shift))), LOWEST, HIGHEST))
 
     shift = brentq(lambda shift: e(shift)[rows.y].mean() - mean, -40, 40)
     return e(shift), {rows.names[column]: int(sign) for column, sign in zip(chosen, signs, strict=True)}
@@ -121,7 +121,7 @@ def draw(labeling: Propensities, rows: Rows) -> Labeling:
 def standardized(rows: Rows) -> Floats:
     """By mean and standard deviation of the positives."""
     positives = rows.x[rows.y]
-    return (rows.x - positives.mean(0)) / (positives.std(0) + 1e-9)
+    return np.asarray((rows.x - positives.mean(0)) / (positives.std(0) + 1e-9))
 
 
 def driving_columns(positives: Floats, wanted: int) -> NDArray[np.int64]:

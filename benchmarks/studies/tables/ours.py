@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from answers import JUDGED, Answer, Method, judge
@@ -29,7 +29,9 @@ NAMED = 3
 """Drivers that are kept of those that `pue fit` names."""
 
 
-def classifier(problem: Problem, *, backbone: str, propensity: str | None, prior: float | str | None = None) -> Answer:
+def classifier(
+    problem: Problem, *, backbone: str, propensity: str | None, prior: Literal["estimate"] | None = None
+) -> Answer:
     """`prior` None: the true one is given. `propensity` "true": the true e of the labeled rows is."""
     train, test, true_e = problem.train, problem.test, propensity == "true"
     model = pue.PUClassifier(
@@ -85,8 +87,20 @@ def _said(model: PUModel, problem: Problem) -> dict[str, Any]:
         "scar_rejected": scar.get("rejected"),
         "drivers": [[driver["name"], driver["difference"]] for driver in summary["drivers"][:NAMED]],
         "true_drivers": problem.drivers,
+        "first_driver_is_right": _is_right(summary["drivers"], problem),
         "estimated": {name: [values[name][key] for key in ("value", "low", "high")] for name in JUDGED},
     }
+
+
+def _is_right(named: list[dict[str, Any]], problem: Problem) -> bool | None:
+    """Is the first driver a true one, with its sign? Of a column with two values either may be named."""
+    if not (named and problem.drivers):
+        return None
+    name, sign = named[0]["name"], int(np.sign(named[0]["difference"]))
+    column = name.partition("=")[0] + "="
+    values = [other for other in problem.names if other.startswith(column)]
+    reverse = [other for other in values if other != name] if len(values) == 2 else []
+    return problem.drivers.get(name) == sign or any(problem.drivers.get(other) == -sign for other in reverse)
 
 
 def _checked(model: PUModel, p: Floats, problem: Problem) -> dict[str, Any]:

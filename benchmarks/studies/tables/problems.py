@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 from encoding import encode
-from labelings import LABELINGS, OTHERS, Bools, Floats, Labeling, Rows, draw, logistic
+from labelings import LABELINGS, OTHERS, Bools, Floats, Labeling, Propensities, Rows, draw, logistic
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from tables import MOST, TABLES
@@ -22,7 +22,11 @@ FEWEST, MOST_LABELS = 30, 300
 """Labels expected among the training rows of a rare problem."""
 RARE_ROWS, READ_ROWS = 20_000, 100_000
 """A rare problem has no more rows than the first unless its labels would be too few."""
-ALL_LABELINGS = {**LABELINGS, **OTHERS, **dict.fromkeys(RARE, partial(logistic, mean=RARE_MEAN))}
+ALL_LABELINGS: dict[str, Propensities] = {
+    **LABELINGS,
+    **OTHERS,
+    **dict.fromkeys(RARE, partial(logistic, mean=RARE_MEAN)),
+}
 
 
 class Impossible(Exception):

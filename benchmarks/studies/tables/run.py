@@ -106,16 +106,23 @@ def complete(keys: Iterable[Key], out: Path, *, jobs: int, again: bool = False) 
             cells.setdefault((key.table, key.labeling, key.seed), []).append(key.method)
     total, finished, started = sum(map(len, cells.values())), 0, time.monotonic()
     print(f"{total:,} fits of {len(cells):,} problems; {len(done):,} records are there", file=sys.stderr)
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+    for cell, count in _computed(cells, out, jobs):
+        finished += count
+        left = (time.monotonic() - started) / finished * (total - finished)
+        print(f"{finished:,}/{total:,}  {' '.join(map(str, cell))}  {_clock(left)} left", file=sys.stderr)
+    return total
+
+
+def _computed(cells: dict[Cell, list[str]], out: Path, jobs: int) -> Iterator[tuple[Cell, int]]:
+    """Problems as they are finished. One job is this process."""
+    if jobs == 1:
+        for cell, methods in cells.items():
+            yield cell, compute(cell, methods, out)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
         waiting = {pool.submit(compute, cell, methods, out): cell for cell, methods in cells.items()}
         for future in as_completed(waiting):
-            finished += future.result()
-            left = (time.monotonic() - started) / finished * (total - finished)
-            print(
-                f"{finished:,}/{total:,}  {' '.join(map(str, waiting[future]))}  {_clock(left)} left", file=sys.stderr
-            )
-    return total
+            yield waiting[future], future.result()
 
 
 def _clock(seconds: float) -> str:

@@ -115,7 +115,6 @@ DEVELOPMENT = {
 REPORT = {
     "spambase": _keel("spambase", "word counts of e-mails; spam", [1]),
     "phoneme": _keel("phoneme", "harmonics of spoken vowels; oral, not nasal", [1]),
-    "optdigits": _keel("optdigits", "8 × 8 bitmaps of written digits; 1, 4 and 7", [1, 4, 7]),
     "penbased": _keel("penbased", "strokes of a pen that wrote digits; 0, 3, 5 and 8", [0, 3, 5, 8]),
     "page_blocks": _keel("page-blocks0", "blocks of scanned pages; anything but text", ["positive"], "imbalanced"),
     "segment": _keel("segment", "patches of outdoor photographs; three of seven surfaces", [1, 4, 5]),
@@ -143,6 +142,9 @@ REPORT = {
     "diamonds": _real(
         "pydataset", "diamonds on sale; cut fair or good, the lowest two of five grades",
         lambda: r_table("ggplot2/diamonds"), "cut", ["Fair", "Good"],
+    ),
+    "bfi": _real(
+        "pydataset", "answers to a personality questionnaire; men", lambda: r_table("psych/bfi"), "gender", [1]
     ),
     "moons": _made(generated.moons),
     "islands": _made(generated.islands),
