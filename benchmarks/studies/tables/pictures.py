@@ -40,13 +40,14 @@ def _gain(records: Records, path: Path) -> Path:
     for number, learner in enumerate(LEARNERS):
         for place, labelings in enumerate(groups.values()):
             found = recovered(records, learner, labelings)
-            if found is not None and np.isfinite([found.low, found.high]).all():
+            if found is not None and found.means_something:
                 x, value = place + 0.25 * (number - 1), float(np.clip(found.value, -1, 2))
                 axes.bar(x, value, 0.22, color=f"C{number}", label=learner if place == 0 else None)
                 axes.plot([x, x], np.clip([found.low, found.high], -1, 2), color="0.2", linewidth=1)
     axes.axhline(1, color="0.6", linewidth=0.8, linestyle=":")
     axes.axhline(0, color="0.2", linewidth=0.8)
     axes.set_xticks(range(len(groups)), list(groups))
+    axes.set_xlim(-0.5, len(groups) - 0.5)
     axes.set_ylabel("recovered gain")
     return _saved(figure, axes, path)
 
@@ -56,7 +57,13 @@ def _bias(records: Records, path: Path) -> Path:
     for number, method in enumerate(LINES):
         points = _by_strength(records, method)
         if points:
-            axes.plot(*zip(*points, strict=True), marker="o", markersize=3, color=f"C{number}", label=TITLES[method])
+            axes.plot(
+                *zip(*points, strict=True),
+                marker="o",
+                markersize=3,
+                color=f"C{number}",
+                label=TITLES[method].replace("`", ""),
+            )
     axes.set_xlabel("strength of the bias: standard deviation of the logit of e among positives (0: SCAR)")
     axes.set_ylabel("accuracy, %")
     return _saved(figure, axes, path)
@@ -66,15 +73,13 @@ def _by_strength(records: Records, method: str) -> list[tuple[float, float]]:
     """(Strength, mean accuracy in %) over the tables and seeds that have every strength there is."""
     runs: dict[float, dict[tuple[str, int], float]] = {}
     for strength, labeling in {0.0: "scar", **STRENGTHS}.items():
-        found = {
-            (k.table, k.seed): r["accuracy"] for k, r in records.items() if (k.labeling, k.method) == (labeling, method)
-        }
-        if found:
-            runs[strength] = found
+        here = {key: record for key, record in records.items() if (key.labeling, key.method) == (labeling, method)}
+        if here:
+            runs[strength] = {(key.table, key.seed): record["accuracy"] for key, record in here.items()}
     common = set.intersection(*map(set, runs.values())) if runs else set()
-    return [
-        (strength, 100 * float(np.mean([found[run] for run in common]))) for strength, found in runs.items() if common
-    ]
+    if not common:
+        return []
+    return [(strength, 100 * float(np.mean([found[run] for run in common]))) for strength, found in runs.items()]
 
 
 def _saved(figure: Figure, axes: Axes, path: Path) -> Path:

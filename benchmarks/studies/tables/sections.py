@@ -177,7 +177,11 @@ def _n(means: Sequence[Mean | None]) -> str:
 
 
 def _ratio(ratio: Ratio | None) -> str:
-    return "" if ratio is None else f"{ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]".replace("-", "−")
+    if ratio is None:
+        return ""
+    if not ratio.means_something:
+        return f"({100 * ratio.reachable:+.1f} to recover)".replace("-", "−")
+    return f"{ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]".replace("-", "−")
 
 
 def _change(found: tuple[float, float, str] | None) -> str:

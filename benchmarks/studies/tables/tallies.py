@@ -12,6 +12,8 @@ from records import Key, Record
 
 Records = dict[Key, Record]
 DRAWS = 2000
+LITTLE = 0.005
+"""Half a point of accuracy: of less there is nothing to recover."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,13 @@ class Ratio:
     value: float
     low: float
     high: float
+    reachable: float
+    """The mean it is divided by: where it is small the ratio says nothing."""
     tables: int
+
+    @property
+    def means_something(self) -> bool:
+        return self.reachable >= LITTLE
 
 
 def good(records: Records) -> Records:
@@ -88,7 +96,7 @@ def _ratio(gain: NDArray[np.float64], reachable: NDArray[np.float64]) -> Ratio:
         ratios = gain[drawn].mean(1) / reachable[drawn].mean(1)
         value = float(gain.mean() / reachable.mean())
     low, high = np.nanquantile(ratios, [0.025, 0.975])
-    return Ratio(value, float(low), float(high), len(gain))
+    return Ratio(value, float(low), float(high), float(reachable.mean()), len(gain))
 
 
 def lost(records: Records, learner: str, labelings: Sequence[str]) -> tuple[float, float, str] | None:
