@@ -1,24 +1,37 @@
-"""The default: estimators that fit the kind of data, cross-fitted and pooled by held-out likelihood."""
+"""The default: what is safe for the kind of data.
+
+Images: estimators of P(labeled | x), cross-fitted and pooled by held-out likelihood. Tables: one propensity for all
+unless the test of SCAR rejects that; then class and propensity together (`Joint`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar
 
+import torch
 from scipy import sparse
+from torch import Tensor
 
 from pue.backbones.dense import mlp
-from pue.core.data import Features, PUData, is_image
+from pue.core.data import Features, PUData, is_image, possible_prior
 from pue.persistence import kept
-from pue.propensity.boosted import Boosted
 from pue.propensity.crossfit import CrossFit, possible_folds
+from pue.propensity.groups import Constant, ConstantModel
+from pue.propensity.joint import Joint
 from pue.propensity.logistic import Logistic
 from pue.propensity.neighbors import Neighbors
 from pue.propensity.network import Network
 from pue.propensity.pool import Pool, Pooled
-from pue.propensity.protocol import PropensityEstimator
+from pue.propensity.protocol import PropensityEstimator, PropensityModel
+from pue.propensity.scar import FEWEST_LABELED, FEWEST_UNLABELED, scar_test, without_gaps
 from pue.training import Augmentation, Batching, Training
+
+LEVEL = 0.05
+"""Of the test of SCAR that decides about tables."""
+FEWEST = 10
+"""Labels, or unlabeled rows, below which nothing but SCAR can be estimated."""
 
 IMAGE_NETWORK = Network(
     alpha=0.0,
@@ -40,12 +53,12 @@ IMAGE_NETWORK = Network(
 @kept
 @dataclass(frozen=True)
 class Auto:
-    """A network and neighbors for images; logistic regression, boosted trees and neighbors for tables.
+    """A pool of a network and neighbors for images; for tables SCAR, or `Joint` where SCAR is rejected.
 
     What an image shows is seldom in doubt, so P(labeled | x) of a positive is its propensity. In tables classes
-    overlap, and ê is kept above a floor that the prior sets (`pool.certain_floor`).
-
-    `str` of the model says what was chosen: the shares of the pool.
+    overlap: labels that are denser than SCAR allows are the only sign of a bias, and where there is none an estimate
+    would only add noise. A bias that overlap hides stays unrepaired; what it would change is among the `readings`.
+    Sparse tables get a pool of logistic regressions, kept above a floor that the prior sets (`pool.certain_floor`).
     """
 
     shares_out: ClassVar = True
@@ -53,16 +66,74 @@ class Auto:
     """Folds of the learned members. Neighbors have nothing to learn and get ten."""
     jobs: int = 1
     image_network: PropensityEstimator = field(default_factory=lambda: IMAGE_NETWORK)
+    columns: tuple[int, ...] | None = None
+    """Columns of a table that the labeling depends on, if they are known: then e is identified, and needs no test."""
 
-    def fit(self, data: PUData, *, prior: float, seed: int = 0) -> Pooled:
+    def fit(self, data: PUData, *, prior: float, seed: int = 0) -> PropensityModel:
+        if is_image(data.x) or sparse.issparse(data.x):
+            return self._pool(data, prior, seed)
+        return self._table(data, prior, seed)
+
+    def _table(self, data: PUData, prior: float, seed: int) -> PropensityModel:
+        """SCAR or `Joint`, whichever the test of SCAR leaves; both are kept, for what they disagree about is doubt."""
+        unbiased = Constant().fit(data, prior=prior)
+        if min(data.n_labeled, int(data.unlabeled.sum())) < FEWEST:
+            possible_folds(data)
+            return Chosen(unbiased, (), None)
+        joint = Joint(columns=self.columns).fit(data, prior=prior, seed=seed)
+        p = None if data.sample_weight is not None else _scar_p_value(data, prior, seed)
+        if self.columns is not None or p is None or p <= LEVEL:
+            return Chosen(joint, (unbiased,), p)
+        return Chosen(unbiased, (joint,), p)
+
+    def _pool(self, data: PUData, prior: float, seed: int) -> Pooled:
         most = possible_folds(data)
         members = {name: CrossFit(member, min(most, self.folds), self.jobs) for name, member in self._learned(data.x)}
         members["neighbors"] = CrossFit(Neighbors(), min(most, 10), self.jobs)
         return Pool(members, overlap=not is_image(data.x)).fit(data, prior=prior, seed=seed)
 
     def _learned(self, x: Features) -> list[tuple[str, PropensityEstimator]]:
-        if is_image(x):
-            return [("network", self.image_network)]
-        if sparse.issparse(x):
-            return [("logistic", Logistic())]
-        return [("logistic", Logistic()), ("boosted trees", Boosted(folds=2, iterations=100))]
+        return [("network", self.image_network)] if is_image(x) else [("logistic", Logistic())]
+
+
+@kept
+@dataclass(frozen=True, eq=False)
+class Chosen(PropensityModel):
+    """One reading of the labels, and others that they do not rule out or that the test alone spoke against."""
+
+    model: PropensityModel
+    others: tuple[PropensityModel, ...]
+    p_value: float | None
+    """Of the test of SCAR; None: not tested."""
+
+    def __call__(self, x: Features) -> Tensor:
+        return self.model(x)
+
+    @property
+    def held_out(self) -> Tensor | None:
+        return self.model.held_out
+
+    @property
+    def reference(self) -> Tensor | None:
+        return self.model.reference
+
+    def readings(self, x: Features) -> Tensor:
+        return torch.cat([self.model.readings(x), *(other.readings(x) for other in self.others)], dim=1)
+
+    def few(self, n: int) -> Chosen:
+        return replace(self, model=self.model.few(n), others=tuple(other.few(n) for other in self.others))
+
+    @property
+    def description(self) -> str:
+        if isinstance(self.model, ConstantModel):
+            tested = "too few rows to test" if self.p_value is None else f"test of SCAR: p = {self.p_value:.2g}"
+            return f"labels taken as unbiased ({tested})"
+        return self.model.description
+
+
+def _scar_p_value(data: PUData, prior: float, seed: int) -> float | None:
+    """Of the test of SCAR at this prior; None where there are too few rows for it."""
+    if data.n_labeled < FEWEST_LABELED or int(data.unlabeled.sum()) < FEWEST_UNLABELED:
+        return 1.0
+    prior = possible_prior(prior, data.labels, data.scenario)
+    return scar_test(PUData(without_gaps(data.x), data.labels, data.scenario), prior=prior, seed=seed).p_value

@@ -42,6 +42,11 @@ class PropensityModel(ABC):
         """Mask of the labeled rows that were held out of its training, where some were."""
         return None
 
+    def readings(self, x: Features) -> Tensor:
+        """(n, readings): ê of every account of the labels that they leave possible; most models have one. What they
+        disagree about is doubt that no number of rows removes."""
+        return self(x)[:, None]
+
     def few(self, n: int) -> PropensityModel:
         """A cheaper one for rows that it has not seen: n of its models instead of all."""
         return self

@@ -1,0 +1,168 @@
+"""Simple models of which positives get a label: labeled against not, among rows weighted by P(positive | x, s)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import sklearn
+import torch
+from numpy.typing import NDArray
+
+from pue.core.data import PUData
+from pue.core.randomness import derive
+from pue.core.weights import RowWeights
+from pue.persistence import kept
+from pue.propensity.newton import Array, Regression, sigmoid
+from pue.trees.forest import Forest
+from pue.trees.nodes import Trees
+
+Matrix = NDArray[np.floating]
+
+BINS = 48
+"""Of every column; boosted trees need no finer ones, and so few make weighted rows cheap: scikit-learn sorts a column
+of many values once for every bin."""
+STRENGTHS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+"""Of the ridge regression, as scikit-learn's C."""
+HELD_OUT = 0.3
+"""Share of the rows that chooses among `STRENGTHS`."""
+NEGLIGIBLE = 1e-3
+"""Rows of a smaller weight are almost certainly negative and say nothing, but would count in a smallest leaf."""
+FAR = 5.0
+"""Standardised values are cut here: no single row may pull a line."""
+
+
+class Labeling(Protocol):
+    """Rows → P(labeled | x, positive)."""
+
+    def __call__(self, x: Matrix) -> Array: ...
+
+
+@kept
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Boosted trees on the bins of the columns."""
+
+    edges: Array
+    """(columns, bins − 1), each row ascending, filled up with infinity."""
+    trees: Any
+
+    def __call__(self, x: Matrix) -> Array:
+        return np.asarray(self.trees.predict_proba(binned(x, self.edges))[:, 1], dtype=np.float64)
+
+
+@kept
+@dataclass(frozen=True, eq=False)
+class Ridge:
+    """sigmoid(zᵀβ) of standardised columns; a missing value counts as the mean."""
+
+    mean: Array
+    scale: Array
+    beta: Array
+
+    def __call__(self, x: Matrix) -> Array:
+        return sigmoid(_standardized(x, self.mean, self.scale) @ self.beta)
+
+
+@kept
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """A forest of large leaves."""
+
+    trees: Trees
+
+    def __call__(self, x: Matrix) -> Array:
+        return self.trees.probability(x)
+
+
+def boosted(x: Matrix, s: NDArray[np.bool_], weight: Array, seed: int) -> Steps:
+    """Sixty trees of four leaves: kinds of rows and interactions of few columns, not single rows."""
+    edges = bin_edges(x)
+    trees = sklearn.ensemble.HistGradientBoostingClassifier(
+        max_iter=60,
+        max_leaf_nodes=4,
+        learning_rate=0.1,
+        l2_regularization=5.0,
+        min_samples_leaf=20,
+        max_bins=64,
+        early_stopping=False,
+        random_state=seed % 2**32,
+    )
+    counted = weight > NEGLIGIBLE * weight.max()
+    return Steps(edges, trees.fit(binned(x[counted], edges), s[counted], weight[counted]))
+
+
+def ridge(x: Matrix, s: NDArray[np.bool_], weight: Array, seed: int) -> Ridge:
+    """A logistic regression whose strength makes held-out labels most likely, then fitted to all rows."""
+    mean, scale = _moments(x, weight)
+    z = _standardized(x, mean, scale)
+    held = np.random.default_rng(derive(seed, 1)).random(len(s)) < HELD_OUT
+    if len(np.unique(s[~held])) < 2 or not held.any():
+        held = np.zeros(len(s), dtype=bool)
+    likelihoods = [_likelihood(z[held] @ _solve(z[~held], s[~held], weight[~held], C), s[held], weight[held])
+                   for C in STRENGTHS]  # fmt: skip
+    return Ridge(mean, scale, _solve(z, s, weight, STRENGTHS[int(np.argmax(likelihoods))]))
+
+
+def forest(x: Matrix, s: NDArray[np.bool_], weight: Array, seed: int) -> Leaves:
+    """Sixty trees with leaves of fifteen rows or more: smooth where labels are few."""
+    rows = PUData(torch.from_numpy(np.ascontiguousarray(x)), torch.from_numpy(s.astype(np.int8)))
+    mass = torch.from_numpy(weight / weight.sum())
+    weights = RowWeights(mass * rows.labeled, mass * ~rows.labeled)
+    return Leaves(Forest(n_trees=60, min_leaf=15).fit(rows, weights, seed))
+
+
+Fit = Callable[[Matrix, NDArray[np.bool_], Array, int], Labeling]
+"""(rows, labeled, weights, seed) → fitted."""
+MEMBERS: dict[str, Fit] = {"boosted": boosted, "forest": forest, "logistic": ridge}
+
+
+def bin_edges(x: Matrix) -> Array:
+    """Values between which the rows are shared out into equal parts, for every column.
+
+    >>> bin_edges(np.array([[0.0, 1.0], [0.0, 2.0], [1.0, np.nan]]))[:, :2]
+    array([[0.49...,      inf],
+           [1.02..., 1.04...]])
+    """
+    edges = np.full((x.shape[1], BINS - 1), np.inf)
+    for column, values in enumerate(np.asarray(x, dtype=np.float64).T):
+        known = values[np.isfinite(values)]
+        if len(known):
+            found = np.unique(np.quantile(known, np.linspace(0, 1, BINS + 1)[1:-1]))
+            edges[column, : len(found)] = found
+    return edges
+
+
+def binned(x: Matrix, edges: Array) -> NDArray[np.float32]:
+    """The bin of every value; missing ones stay missing."""
+    found = np.empty(x.shape, dtype=np.float32)
+    for column, own in enumerate(edges):
+        values = np.asarray(x[:, column], dtype=np.float64)
+        found[:, column] = np.where(np.isnan(values), np.nan, np.searchsorted(own, values, side="right"))
+    return found
+
+
+def _moments(x: Matrix, weight: Array) -> tuple[Array, Array]:
+    """Mean and spread of every column over the weighted rows, missing values left out; a constant has spread one."""
+    known = np.isfinite(x)
+    mass = np.maximum(weight @ known, np.finfo(np.float64).tiny)
+    values = np.where(known, x, 0.0).astype(np.float64)
+    mean = weight @ values / mass
+    spread = np.sqrt(np.maximum(weight @ (np.where(known, x - mean, 0.0) ** 2) / mass, 0.0))
+    return mean, np.where(spread > 1e-12 * (1 + np.abs(mean)), spread, 1.0)
+
+
+def _standardized(x: Matrix, mean: Array, scale: Array) -> Array:
+    z = np.clip(np.nan_to_num((np.asarray(x, dtype=np.float64) - mean) / scale, nan=0.0), -FAR, FAR)
+    return np.asfortranarray(np.column_stack([z, np.ones(len(z))]))
+
+
+def _solve(z: Array, s: NDArray[np.bool_], weight: Array, strength: float) -> Array:
+    regression = Regression(z, C=strength)
+    return regression.solve(weight * s, weight * ~s, regression.start(), tol=1e-9).beta
+
+
+def _likelihood(margin: Array, s: NDArray[np.bool_], weight: Array) -> float:
+    return float(weight @ -np.logaddexp(0, np.where(s, -margin, margin)))
