@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from pue.propensity import PROPENSITIES
     from pue.propensity.scar import ScarTest, scar_test
     from pue.training import Augmentation
-    from pue.trees import Forest
+    from pue.trees import Boosting, Forest
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BACKBONES", "CRITERIA", "DATASETS", "LOSSES", "METHODS", "PRIORS", "PROPENSITIES", "VPU", "Augmentation",
-    "Diagnosis", "DistPU", "EstimatedMetrics", "Forest", "InputSpec", "Metrics", "PUClassifier", "PUData",
+    "Boosting", "Diagnosis", "DistPU", "EstimatedMetrics", "Forest", "InputSpec", "Metrics", "PUClassifier", "PUData",
     "PUWrapper", "PUbN", "PriorEstimate", "ScarTest", "Scenario", "SearchResult", "SelfPU", "Sweep", "Truth",
     "diagnose", "estimate_metrics", "estimate_prior", "evaluate", "load", "prior_sweep", "scar_test", "search",
 ]  # fmt: skip
@@ -55,7 +55,7 @@ _HOMES = {
     "propensity": ("PROPENSITIES",),
     "propensity.scar": ("ScarTest", "scar_test"),
     "training": ("Augmentation",),
-    "trees": ("Forest",),
+    "trees": ("Boosting", "Forest"),
 }
 _MODULES = {
     "bench": ("labeling",),

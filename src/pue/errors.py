@@ -25,8 +25,9 @@ from typing import TypeVar
 Value = TypeVar("Value")
 
 EXTRAS = {
-    "app": ("jinja2", "matplotlib", "pandas", "PIL", "pyarrow", "rich", "skops", "skrub", "typer"),
+    "app": ("jinja2", "lightgbm", "matplotlib", "pandas", "PIL", "pyarrow", "rich", "skops", "skrub", "typer"),
     "bench": ("matplotlib", "PIL", "rich"),
+    "boosting": ("lightgbm",),
     "save": ("skops",),
     "search": ("optuna",),
 }

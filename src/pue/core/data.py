@@ -282,3 +282,16 @@ def non_finite_columns(x: Features) -> list[int]:
         return []
     bad = ~torch.isfinite(x).flatten(1).all(dim=0)
     return [int(column) for column in torch.nonzero(bad)[:, 0]]
+
+
+def infinite_columns(x: Features) -> list[int]:
+    """Columns of a two-dimensional table that hold an infinite value.
+
+    >>> infinite_columns(torch.tensor([[0.0, float("inf")], [float("nan"), 1.0]]))
+    [1]
+    """
+    suspects = non_finite_columns(x)
+    if sparse.issparse(x):
+        return [column for column in suspects if np.isinf(x[:, [column]].data).any()]
+    rows = x.flatten(1) if suspects else x
+    return [column for column in suspects if bool(torch.isinf(rows[:, column]).any())]

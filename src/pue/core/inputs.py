@@ -13,7 +13,16 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
-from pue.core.data import Features, PUData, Scenario, non_finite_columns, require_propensity, require_vector, select
+from pue.core.data import (
+    Features,
+    PUData,
+    Scenario,
+    infinite_columns,
+    non_finite_columns,
+    require_propensity,
+    require_vector,
+    select,
+)
 from pue.errors import InvalidInput
 
 
@@ -22,24 +31,29 @@ def to_numpy(values: Any) -> Any:
     return values.detach().cpu().numpy() if isinstance(values, Tensor) else values
 
 
-def as_features(X: Any, names: Sequence[str] | None = None) -> Features:
+def as_features(X: Any, names: Sequence[str] | None = None, *, missing: bool = False) -> Features:
     """A validated array or CSR matrix as features: uint8 stays, other integers become float64; finite, or an error
-    that names the columns.
+    that names the columns. Where values may be `missing`, NaN is allowed too.
     """
     if sparse.issparse(X):
         x: Features = X.astype(_float_type(X.dtype), copy=False)
     else:
         kept = X if X.dtype == np.uint8 else X.astype(_float_type(X.dtype), copy=False)
         x = torch.from_numpy(np.require(kept, requirements=["C", "W"]))
-    bad = non_finite_columns(x)
+    bad = infinite_columns(x) if missing else non_finite_columns(x)
+    if bad and missing:
+        raise InvalidInput(f"X contains infinity in column(s) {_shown(bad, names)}. Code missing values as NaN.")
     if bad:
-        shown = ", ".join(str(column if names is None else names[column]) for column in bad[:5])
-        more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
         raise InvalidInput(
-            f"X contains NaN or infinity in column(s) {shown}{more}. Impute or drop them, for example with "
+            f"X contains NaN or infinity in column(s) {_shown(bad, names)}. Impute or drop them, for example with "
             "sklearn.impute.SimpleImputer in a Pipeline."
         )
     return x
+
+
+def _shown(columns: Sequence[int], names: Sequence[str] | None) -> str:
+    shown = ", ".join(str(column if names is None else names[column]) for column in columns[:5])
+    return shown + (f" and {len(columns) - 5} more" if len(columns) > 5 else "")
 
 
 def as_problem(

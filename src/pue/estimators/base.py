@@ -146,7 +146,11 @@ class PUEstimator(ClassifierMixin, BaseEstimator):
         checked = validate_data(
             self, to_numpy(X), reset=reset, accept_sparse="csr", allow_nd=True, ensure_all_finite=False, dtype="numeric"
         )
-        return as_features(checked, getattr(self, "feature_names_in_", None))
+        return as_features(checked, getattr(self, "feature_names_in_", None), missing=self._takes_missing())
+
+    def _takes_missing(self) -> bool:
+        """Whether values may be missing (NaN)."""
+        return False
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -1,6 +1,6 @@
 """`PUClassifier`: the whole library behind scikit-learn's contract.
 
-X, s ─► PUData ─► prior π ─► propensity ê ─► weights ─► network + risk, or forest ─► scores ─► decisions
+X, s ─► PUData ─► prior π ─► propensity ê ─► weights ─► network + risk, or trees ─► scores ─► decisions
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from pue.propensity import FLOOR, PropensityEstimator
 from pue.training import Augmentation, Batching, Checkpointing, StreamedTable, Training
 from pue.training.batches import automatic_size
 from pue.training.settings import EpochRecord
-from pue.trees import LEARNERS, Forest, Trees
-from pue.trees.forest import dense
+from pue.trees import LEARNERS, Ensemble, Learner, dense
 
 
 @kept_estimator(
@@ -40,7 +39,7 @@ from pue.trees.forest import dense
         **FITTED,
         "input_spec_": InputSpec,
         "network_": nn.Module,
-        "trees_": Trees,
+        "trees_": Ensemble,
         "history_": list[EpochRecord],
         "threshold_": float,
     },
@@ -63,11 +62,13 @@ class PUClassifier(PUEstimator):
     prior : float, "estimate" or a name in `pue.PRIORS`
         π, the share of positives in the population. "estimate" is that of `pue.estimate_prior`, and the fit
         warns where its interval is so wide that results would change much inside it.
-    backbone : str, nn.Module, callable or Forest
+    backbone : str, nn.Module, callable, Forest or Boosting
         "auto" (a small CNN for images, an MLP for tables), a name in `pue.BACKBONES`, an import path
         "package.module:factory", a module (copied), or a function of an `InputSpec`. Methods of one stage also fit
-        "forest", or `Forest(n_trees=300)` of `pue.trees`: the same weights, the squared loss, a non-negative risk in
-        every leaf, whatever the method's loss and correction. What is said below about training is not for forests.
+        trees with the same weights, whatever the method's loss and correction: "forest" or `Forest(n_trees=300)` lowers
+        the squared loss, with a non-negative risk in every leaf; "boosting" or `Boosting(rounds=50)` the logistic loss,
+        with LightGBM. What is said below about training is not for trees. They take values that are missing (NaN),
+        if prior and propensities are given and not estimated.
     scenario : "single_sample" or "case_control"
         One table in which some rows are labeled, or labeled rows collected beside an unlabeled sample.
     loss : None, str or callable
@@ -108,9 +109,9 @@ class PUClassifier(PUEstimator):
     propensity_ : array or None, the clipped propensities of the labeled rows, in order.
     propensity_report_ : PropensityReport or None.
     network_ : nn.Module, the trained network, if it is one.
-    trees_ : Trees, the forest, if it is one.
+    trees_ : Trees of a forest, or BoostedTrees, if it is one of the two.
     input_spec_ : InputSpec, what the network was built for.
-    threshold_ : float, subtracted from the scores of network or forest: they decide at zero.
+    threshold_ : float, subtracted from the scores of network or trees: they decide at zero.
     history_ : list of EpochRecord, all stages of the method.
 
     Examples
@@ -132,7 +133,7 @@ class PUClassifier(PUEstimator):
     _: KW_ONLY
     propensity: str | PropensityEstimator | None = None
     prior: float | Literal["estimate"] = "estimate"
-    backbone: str | nn.Module | Callable[[InputSpec], nn.Module] | Forest = "auto"
+    backbone: str | nn.Module | Callable[[InputSpec], nn.Module] | Learner = "auto"
     scenario: str = "single_sample"
     loss: str | Loss | None = None
     epochs: int | Literal["auto"] = "auto"
@@ -162,7 +163,8 @@ class PUClassifier(PUEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
-        tags.input_tags.sparse = self._forest() is None
+        tags.input_tags.sparse = self._learner() is None
+        tags.input_tags.allow_nan = self._takes_missing()
         return tags
 
     def fit(
@@ -184,10 +186,11 @@ class PUClassifier(PUEstimator):
         `propensity` holds e(x) of the labeled rows that train, in order; None: labels are taken as unbiased. The prior
         must be given as a number. Methods of one stage only: the others look at all rows at once.
         """
-        if self._forest() is not None:
+        learner = self._learner()
+        if learner is not None:
             raise InvalidInput(
-                'a forest looks at all rows at once, so they must fit into memory. Use a network, backbone="tabular", '
-                "or allow more memory."
+                f"{learner.called} looks at all rows at once, so they must fit into memory. Use a network, "
+                'backbone="tabular", or allow more memory.'
             )
         if not isinstance(find_method(self.method), Composition):
             raise InvalidInput(
@@ -212,19 +215,19 @@ class PUClassifier(PUEstimator):
             checkpointing = Checkpointing(Path(self.checkpoint_dir), self.checkpoint_every)
         if isinstance(self.backbone, str) and ":" not in self.backbone:
             lookup("backbone", self.backbone, {**BACKBONES, **LEARNERS, "auto": build})
-        method, device, forest = find_method(self.method), as_device(self.device), self._forest()
-        if forest is not None:
-            self._require_trees(method, data.x)
+        method, device, learner = find_method(self.method), as_device(self.device), self._learner()
+        if learner is not None:
+            self._require_trees(learner, method, data.x)
         n_rows = data.n_rows if stream is None else data.n_rows - 1 + stream.n_streamed
         training, loss, seed = self._training(n_rows), self._loss(), self._seed()
         basis, negative_e = self._settle(data, e, seed, stacklevel=4), None
         if isinstance(method, UsesNegatives):
             negative_e = settle_negative_propensity(data, self._wishes(), self.prior_, known=known, seed=seed)
-        if forest is not None:  # it has no use for means and spreads
+        if learner is not None:  # it has no use for means and spreads
             spec = InputSpec(tuple(data.x.shape[1:]))
         else:
             spec = input_spec(data, self.dtype, device) if stream is None else stream.input_spec
-        self.input_spec_, backbone = spec, "auto" if isinstance(self.backbone, Forest) else self.backbone
+        self.input_spec_, backbone = spec, "auto" if isinstance(self.backbone, Learner) else self.backbone
         task = Task(
             data=data,
             prior=self.prior_,
@@ -238,12 +241,12 @@ class PUClassifier(PUEstimator):
             checkpointing=checkpointing,
             progress=self.progress,
             stream=stream,
-            forest=forest,
+            learner=learner,
         )
         fitted = method.fit(task)
         for name in ("network_", "trees_"):
             self.__dict__.pop(name, None)  # of an earlier fit
-        if isinstance(fitted.model, Trees):
+        if isinstance(fitted.model, Ensemble):
             self.trees_ = fitted.model
         else:
             self.network_ = fitted.model
@@ -254,23 +257,29 @@ class PUClassifier(PUEstimator):
     def _scores(self, x: Features) -> Tensor:
         return scores_of(vars(self).get("trees_") or self.network_, x) - self.threshold_
 
-    def _forest(self) -> Forest | None:
-        """The forest that was asked for; None: a network."""
+    def _learner(self) -> Learner | None:
+        """The trees that were asked for; None: a network."""
         if isinstance(self.backbone, str):
             return LEARNERS.get(self.backbone)
-        return self.backbone if isinstance(self.backbone, Forest) else None
+        return self.backbone if isinstance(self.backbone, Learner) else None
 
-    def _require_trees(self, method: Method, x: Features) -> None:
-        """Refuse what a forest cannot do."""
+    def _takes_missing(self) -> bool:
+        estimated = isinstance(self.prior, str) or self.propensity not in (None, KNOWN)
+        return self._learner() is not None and not estimated
+
+    def _require_trees(self, learner: Learner, method: Method, x: Features) -> None:
+        """Refuse what trees cannot do."""
         base = method.base if isinstance(method, Thresholded) else method
         if not (isinstance(base, Composition) and base.weights_alone):
             raise InvalidInput(
-                f'method {self.method!r} needs a network: backbone="auto". A forest takes methods of one stage whose '
+                f'method {self.method!r} needs a network: backbone="auto". Trees take methods of one stage whose '
                 'weights say all, such as "nnpu" or "ipw".'
             )
         for name, neutral in (("loss", None), ("augmentation", None), ("checkpoint_dir", None), ("device", "cpu")):
             if self.get_params(deep=False)[name] != neutral:
-                raise InvalidInput(f"a forest has no use for {name}: leave {name}={neutral!r}, or train a network.")
+                raise InvalidInput(
+                    f"{learner.called} has no use for {name}: leave {name}={neutral!r}, or train a network."
+                )
         dense(x)
 
     def _loss(self) -> Loss | None:

@@ -32,7 +32,7 @@ class Composition:
     loss: Loss = sigmoid
     """The loss it takes unless told otherwise."""
     weights_alone: bool = True
-    """Whether the weights say all about what is minimised but loss and correction: then a forest can do it too."""
+    """Whether the weights say all about what is minimised but loss and correction: then trees can do it too."""
 
     def fit(self, task: Task) -> Fitted:
         weighed = self.weigh(task.data, task.prior, task.propensity)

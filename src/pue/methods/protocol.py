@@ -16,8 +16,7 @@ from pue.core.risks import Risk
 from pue.core.weights import RowWeights
 from pue.errors import InvalidInput
 from pue.training import Checkpointing, EpochRecord, Objective, RowStream, Training, score, train
-from pue.trees import Forest, Trees, prior_threshold
-from pue.trees.forest import dense
+from pue.trees import Ensemble, Learner, dense
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,16 +40,16 @@ class Task:
     progress: bool | None = None
     stream: RowStream | None = None
     """Where all rows but those of `data` come from, if they are not in memory."""
-    forest: Forest | None = None
+    learner: Learner | None = None
     """What methods of one stage fit instead of a network."""
 
     def learn(self, weights: RowWeights, risk: Risk) -> Fitted:
-        """A network trained on this risk, or a forest: it has a risk of its own, with the same weights."""
-        if self.forest is None:
+        """A network trained on this risk, or trees: they have a risk of their own, with the same weights."""
+        if self.learner is None:
             network = self.build(self.seed)
             return Fitted(network, self.train(network, weights, risk))
-        trees = self.forest.fit(self.data, weights, self.seed)
-        return Fitted(trees, [], prior_threshold(trees.log_odds(dense(self.data.x)), weights))
+        trees, threshold = self.learner.learn(self.data, weights, self.seed)
+        return Fitted(trees, [], threshold)
 
     def train(
         self, network: nn.Module, weights: RowWeights, risk: Risk | Objective, *, stage: int = 0, **changes: Any
@@ -79,9 +78,9 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A trained network or forest; a row is called positive where its score reaches `threshold`."""
+    """A trained network, or trees; a row is called positive where its score reaches `threshold`."""
 
-    model: nn.Module | Trees
+    model: nn.Module | Ensemble
     history: list[EpochRecord]
     threshold: float = 0.0
 
@@ -89,9 +88,9 @@ class Fitted:
         return scores_of(self.model, x)
 
 
-def scores_of(model: nn.Module | Trees, x: Features) -> Tensor:
-    """The output of a network, or the log-odds of a forest."""
-    return torch.from_numpy(model.log_odds(dense(x))) if isinstance(model, Trees) else score(model, x)
+def scores_of(model: nn.Module | Ensemble, x: Features) -> Tensor:
+    """The output of a network, or the log-odds of trees."""
+    return torch.from_numpy(model.log_odds(dense(x))) if isinstance(model, Ensemble) else score(model, x)
 
 
 class Method(Protocol):

@@ -5,11 +5,20 @@
 
 from __future__ import annotations
 
-from pue.trees.forest import Forest, prior_threshold
-from pue.trees.nodes import Trees
+from pue.trees.boosted import BoostedTrees
+from pue.trees.boosting import Boosting
+from pue.trees.forest import Forest
+from pue.trees.nodes import Ensemble, Trees, dense
+from pue.trees.thresholds import prior_threshold
 
-LEARNERS: dict[str, Forest] = {
+Learner = Forest | Boosting
+"""What has `learn(data, weights, seed)` → trees, and the threshold at which they decide."""
+
+LEARNERS: dict[str, Learner] = {
+    "boosting": Boosting(),
     "forest": Forest(),
 }
 
-__all__ = ["LEARNERS", "Forest", "Trees", "prior_threshold"]
+__all__ = [
+    "LEARNERS", "BoostedTrees", "Boosting", "Ensemble", "Forest", "Learner", "Trees", "dense", "prior_threshold",
+]  # fmt: skip

@@ -13,20 +13,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
+from typing import ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.optimize import brentq
 
-from pue.core.data import Features, PUData, as_matrix
+from pue.core.data import PUData
 from pue.core.randomness import derive
 from pue.core.weights import RowWeights
 from pue.errors import InvalidInput
 from pue.persistence import kept
 from pue.trees.growth import Level, Limits, Rows, grow
-from pue.trees.nodes import LEAF, Trees, as_float32
+from pue.trees.nodes import LEAF, Trees, as_float32, dense
+from pue.trees.thresholds import prior_threshold
 
 PAIRS = 2**18
 """About so many pairs of a row and a tree are grown at once; which trees grow together changes nothing."""
@@ -44,6 +44,8 @@ class Forest:
     >>> trees.probability([[0.0], [11.0]])
     array([0., 1.])
     """
+
+    called: ClassVar[str] = "a forest"
 
     n_trees: int = 100
     min_leaf: float = 3
@@ -72,6 +74,11 @@ class Forest:
         grown = Parallel(n_jobs=self.jobs, prefer="threads")(delayed(grow)(rows, limits, block) for block in blocks)
         return _collect(grown, len(rows.x))
 
+    def learn(self, data: PUData, weights: RowWeights, seed: int) -> tuple[Trees, float]:
+        """The forest, and the threshold at which it decides."""
+        trees = self.fit(data, weights, seed)
+        return trees, prior_threshold(trees.log_odds(dense(data.x)), weights)
+
     def draws(self, n_features: int) -> int:
         """How many splits are weighed in a node of a table with so many features."""
         if self.max_features == "sqrt":
@@ -85,33 +92,6 @@ class Forest:
         raise InvalidInput(
             f"max_features must be a number of features, a share in (0, 1], 'sqrt' or 'all'; got {self.max_features!r}."
         )
-
-
-def prior_threshold(log_odds: NDArray[np.float64], weights: RowWeights) -> float:
-    """The threshold τ with Σ background · sigmoid(log-odds − τ) = Σ w⁺.
-
-    The leaves' values stop at one, so that their mean falls short of the prior where labels are heavy; log-odds − τ has
-    the right mean.
-
-    >>> import torch
-    >>> half = RowWeights(torch.tensor([0.5, 0.0]).double(), torch.tensor([0.0, 0.5]).double())
-    >>> round(prior_threshold(np.array([0.0, 2.0]), half), 6)
-    1.0
-    """
-    background = weights.background.numpy() / float(weights.background.sum())
-    prior = float(np.clip(float(weights.positive.sum()), 1e-3, 1 - 1e-3))  # unnormalised weights may exceed one
-    return float(brentq(lambda tau: background @ (1 / (1 + np.exp(tau - log_odds))) - prior, -40, 40))
-
-
-def dense(x: Features) -> NDArray[np.floating]:
-    """Rows of numbers, or an error for those that are sparse."""
-    if sparse.issparse(x):
-        raise InvalidInput(
-            "a forest does not take sparse rows. Pass X.toarray() if it fits into memory, or use a network: "
-            'backbone="tabular".'
-        )
-    rows: NDArray[np.floating] = as_matrix(x)
-    return rows
 
 
 def _rows(data: PUData, weights: RowWeights) -> Rows:

@@ -1,13 +1,17 @@
-"""`Trees`: a fitted forest as arrays of nodes, and nothing else."""
+"""Fitted trees as arrays of nodes, and nothing else; `Trees` are those of a forest."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from pue.core.data import Features, as_matrix
 from pue.errors import InvalidInput
 from pue.persistence import kept
 
@@ -19,18 +23,10 @@ SURE = 1e-6
 """Log-odds are those of a probability between this and its complement."""
 
 
-@kept
 @dataclass(frozen=True, eq=False)
-class Trees:
+class Ensemble(ABC):
     """The nodes of all trees, one tree after the other, a child after its parent. A row goes left where its feature is
-    at most the threshold.
-
-    >>> stump = dict(left=np.int32([1, -1, -1]), right=np.int32([2, -1, -1]), feature=np.int32([0, 0, 0]))
-    >>> numbers = dict(threshold=np.array([0.5, 0, 0]), value=np.array([0.4, 0.1, 0.9]))
-    >>> trees = Trees(1, np.int64([0]), **stump, **numbers, missing_left=np.zeros(3, dtype=bool))
-    >>> trees.probability(np.array([[0.0], [1.0]]))
-    array([0.1, 0.9])
-    """
+    at most the threshold."""
 
     n_features: int
     starts: NDArray[np.int64]
@@ -43,10 +39,13 @@ class Trees:
     missing_left: NDArray[np.bool_]
     """Whether a row whose feature is not a number goes left."""
     value: NDArray[np.float64]
-    """The share of positives in the node."""
+
+    @abstractmethod
+    def log_odds(self, matrix: Any) -> NDArray[np.float64]:
+        """The score of each row; it is finite."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no forest: after this no walk can leave its tree, go in a circle or read beside a row."""
+        """Refuse what is no ensemble: after this no walk can leave its tree, go in a circle or read beside a row."""
         per_node = (self.left, self.right, self.feature, self.threshold, self.missing_left, self.value)
         if self.starts.ndim != 1 or any(array.shape != (self.n_nodes,) for array in per_node):
             raise InvalidInput("the arrays of nodes must be vectors of one length. The trees are damaged: fit again.")
@@ -70,7 +69,7 @@ class Trees:
             (parents != ~np.isin(nodes, self.starts), "is not the child of exactly one node"),
             (inner & ((self.feature < 0) | (self.feature >= self.n_features)), "asks for a feature that is not there"),
             (inner & ~np.isfinite(self.threshold), "has no threshold"),
-            (~((self.value >= 0) & (self.value <= 1)), "has a value that is no share"),
+            (~np.isfinite(self.value), "has a value that is no number"),
         ]
 
     @property
@@ -81,28 +80,18 @@ class Trees:
     def n_trees(self) -> int:
         return len(self.starts)
 
-    def probability(self, matrix: Any) -> NDArray[np.float64]:
-        """The mean over trees of the value of the leaf a row falls into.
-
-        Rows are compared in float32, and trees are summed in order: equal to scikit-learn's `predict_proba` with the
-        same nodes to the last bit.
-        """
+    def _matrix(self, matrix: Any) -> NDArray[Any]:
         rows = np.asarray(matrix)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise InvalidInput(f"the trees were grown on {self.n_features} features; these rows are {rows.shape}.")
-        found, size = np.zeros(len(rows)), max(1, STEPS // self.n_trees)
-        for start in range(0, len(rows), size):
-            part = slice(start, start + size)
-            for value in self.value[self._leaves(as_float32(rows[part]))]:
-                found[part] += value
-        return found / self.n_trees
+        return rows
 
-    def log_odds(self, matrix: Any) -> NDArray[np.float64]:
-        """log p / (1 − p), which is finite."""
-        probability = np.clip(self.probability(matrix), SURE, 1 - SURE)
-        return np.asarray(np.log(probability / (1 - probability)))
+    def _blocks(self, n_rows: int) -> Iterator[slice]:
+        """Rows that walk down all trees at once."""
+        size = max(1, STEPS // self.n_trees)
+        return (slice(start, start + size) for start in range(0, n_rows, size))
 
-    def _leaves(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+    def _leaves(self, rows: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
         """(trees, rows) → leaf; pairs that have arrived take no further part."""
         at = np.repeat(self.starts, len(rows))
         walking, flat = np.arange(len(at)), rows.ravel()
@@ -121,6 +110,45 @@ class Trees:
             at[walking] = np.where(goes_left, self.left[node], self.right[node])
 
 
+@kept
+@dataclass(frozen=True, eq=False)
+class Trees(Ensemble):
+    """A forest: the value of a node is its share of positives.
+
+    >>> stump = dict(left=np.int32([1, -1, -1]), right=np.int32([2, -1, -1]), feature=np.int32([0, 0, 0]))
+    >>> numbers = dict(threshold=np.array([0.5, 0, 0]), value=np.array([0.4, 0.1, 0.9]))
+    >>> trees = Trees(1, np.int64([0]), **stump, **numbers, missing_left=np.zeros(3, dtype=bool))
+    >>> trees.probability(np.array([[0.0], [1.0]]))
+    array([0.1, 0.9])
+    """
+
+    def _faults(self) -> list[tuple[NDArray[np.bool_], str]]:
+        return [*super()._faults()[:-1], (~((self.value >= 0) & (self.value <= 1)), "has a value that is no share")]
+
+    def probability(self, matrix: Any) -> NDArray[np.float64]:
+        """The mean over trees of the value of the leaf a row falls into.
+
+        Rows are compared in float32, and trees are summed in order: equal to scikit-learn's `predict_proba` with the
+        same nodes to the last bit.
+        """
+        rows = self._matrix(matrix)
+        found = np.zeros(len(rows))
+        for part in self._blocks(len(rows)):
+            for value in self.value[self._leaves(as_float32(rows[part]))]:
+                found[part] += value
+        return found / self.n_trees
+
+    def log_odds(self, matrix: Any) -> NDArray[np.float64]:
+        """log p / (1 − p), which is finite."""
+        return log_odds(self.probability(matrix))
+
+
+def log_odds(probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    """log p / (1 − p), p kept off 0 and 1."""
+    kept_off = np.clip(probability, SURE, 1 - SURE)
+    return np.asarray(np.log(kept_off / (1 - kept_off)))
+
+
 def as_float32(rows: Any) -> NDArray[np.float32]:
     """Rows as trees see them; what float32 does not reach becomes its largest number, and stays on its side."""
     limit = np.finfo(np.float32).max
@@ -128,3 +156,14 @@ def as_float32(rows: Any) -> NDArray[np.float32]:
     if values.dtype != np.float32:
         values = np.clip(values, -limit, limit)
     return np.ascontiguousarray(values, dtype=np.float32)
+
+
+def dense(x: Features) -> NDArray[np.floating]:
+    """Rows of numbers, or an error for those that are sparse."""
+    if sparse.issparse(x):
+        raise InvalidInput(
+            "a model of trees does not take sparse rows. Pass X.toarray() if it fits into memory, or use a network: "
+            'backbone="tabular".'
+        )
+    rows: NDArray[np.floating] = as_matrix(x)
+    return rows
