@@ -34,6 +34,11 @@ def twin(g, s, weight, prior, threshold, case_control):
     total = sum(weight[i] for i in labeled)
     recall = sum(weight[i] for i in labeled if g[i] >= threshold) / total
     flagged = sum(1 for i in population if g[i] >= threshold) / len(population)
+    hits = prior * recall  # no more than there are rows called positive, no fewer than cannot lie outside of them
+    if hits > flagged:
+        recall = flagged / prior
+    elif prior - hits > 1 - flagged:
+        recall = (prior - (1 - flagged)) / prior
     wins = sum(
         weight[i] * (1.0 if g[i] > g[j] else 0.5 if g[i] == g[j] else 0.0) for i in labeled for j in population
     ) / (total * len(population))
@@ -53,6 +58,32 @@ def twin(g, s, weight, prior, threshold, case_control):
         "flagged": flagged,
     }
     return {name: min(1.0, max(0.0, value)) for name, value in values.items()}
+
+
+def test_other_readings_of_the_labels_widen_the_intervals_and_leave_the_estimate():
+    g, s, e, _ = biased(3000, 0)
+    chosen = e[s == 1]
+    alone = estimate_metrics(g, s, prior=0.4, propensity=chosen)
+    doubtful = estimate_metrics(g, s, prior=0.4, propensity=chosen, readings=[np.ones_like(chosen)])
+    unbiased = estimate_metrics(g, s, prior=0.4)
+    assert doubtful.recall.value == alone.recall.value
+    assert doubtful.recall.high >= unbiased.recall.value > alone.recall.high
+    assert doubtful.recall.low == pytest.approx(alone.recall.low, abs=0.02)
+
+
+@pytest.mark.parametrize(("prior", "flagged"), [(0.9, 0.2), (0.2, 0.9), (0.6, 0.6)])
+def test_no_metric_contradicts_another(prior, flagged):
+    rng = np.random.default_rng(0)
+    g = np.where(np.arange(400) < 400 * flagged, 1.0, -1.0)
+    s = (rng.random(400) < 0.1).astype(int)
+    for labeled in (s * (g > 0), s * (g < 0)):
+        m = estimate_metrics(g, labeled, prior=prior, draws=0)
+        true_positive = prior * m.recall.value
+        true_negative = 1 - prior - (m.flagged.value - true_positive)
+        assert -1e-12 <= true_positive <= min(prior, m.flagged.value) + 1e-12
+        assert -1e-12 <= true_negative <= 1 - prior + 1e-12
+        assert m.accuracy.value == pytest.approx(true_positive + true_negative)
+        assert m.precision.value == pytest.approx(true_positive / m.flagged.value)
 
 
 @given(

@@ -20,6 +20,7 @@ from pue.app.sources.problems import require_columns
 from pue.errors import InvalidInput
 from pue.judging import EstimatedMetrics, Metrics, calibration_error, estimate_metrics, evaluate
 from pue.judging.sensitivity import GAMMAS
+from pue.priors import PriorEstimate
 
 FEWEST = 10
 
@@ -68,7 +69,7 @@ def evaluate_source(
     for features, frame in feature_batches(source, model.vectorizer, others):
         scores.append(model.probabilities(features))
         if label is not None:
-            e.append(propensities(frame[known]) if known in others else model.propensity(features))
+            e.append(propensities(frame[known])[:, None] if known in others else model.readings(features))
         columns.append(frame)
     p, table = np.concatenate(scores), pd.concat(columns, ignore_index=True)
     estimated = scar = None
@@ -87,17 +88,27 @@ def evaluate_source(
 def _estimates(
     model: PUModel, p: NDArray[np.float64], labels: NDArray[np.int8], e: NDArray[np.float64] | None, **intervals: Any
 ) -> tuple[EstimatedMetrics, EstimatedMetrics]:
+    """With the propensities, a column for each reading of the labels (the first is the model's own), and without."""
     labeled = labels == 1
     if labeled.sum() < FEWEST:
         raise InvalidInput(
             f"{int(labeled.sum())} labeled rows are too few to estimate anything from; at least {FEWEST} are needed. "
             "Name true classes instead (--truth)."
         )
-    prior, scenario = model.summary["prior"]["value"], model.summary["data"]["scenario"]
+    prior, scenario = prior_of(model.summary["prior"]), model.summary["data"]["scenario"]
     metrics = partial(
-        estimate_metrics, p, labels, prior=prior, scenario=scenario, threshold=model.threshold, **intervals
-    )
-    return metrics(propensity=None if e is None else e[labeled], gammas=GAMMAS), metrics()
+        estimate_metrics, p, labels, prior=prior.value, scenario=scenario, threshold=model.threshold,
+        prior_interval=None if prior.is_given else prior.interval(0.95), **intervals,
+    )  # fmt: skip
+    if e is None:
+        return metrics(gammas=GAMMAS), metrics()
+    return metrics(propensity=e[labeled, 0], readings=list(e[labeled, 1:].T), gammas=GAMMAS), metrics()
+
+
+def prior_of(said: dict[str, Any]) -> PriorEstimate:
+    """The prior of a model, from what its summary says of it."""
+    named = {name: said[name] for name in ("value", "low", "high", "level", "method")}
+    return PriorEstimate(**named, assumption=said["assumes"], n_boot=0)
 
 
 def _classes(column: pd.Series, name: str) -> NDArray[np.int8]:

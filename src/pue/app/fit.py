@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from pue.app.default_method import settled
 from pue.app.learn import learn
 from pue.app.model import PUModel
 from pue.app.preparation import Preparation, prepare, threads
@@ -33,6 +34,7 @@ def fit_model(
 ) -> PUModel:
     """A model of these rows. `say` is told what happens next."""
     started = time.perf_counter()
+    recipe, reason = settled(recipe, rows)
     with threads(rows), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PueWarning)
         prepared = prepare(rows, recipe, say)
@@ -48,7 +50,7 @@ def fit_model(
     said = list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, PueWarning)))
     for text in said:
         warnings.warn(text, PueWarning, stacklevel=2)
-    facts = {"label_frequency": _label_frequency(rows, prepared), "warnings": said, **(facts or {})}
+    facts = {"label_frequency": _label_frequency(rows, prepared), "warnings": said, "why": reason, **(facts or {})}
     summary = summarize(
         rows, recipe, prepared, classifier, scored, probabilities, threshold, rule, method,
         facts=facts, seconds=time.perf_counter() - started,

@@ -33,6 +33,8 @@ class HeldOutScores:
     labels: Tensor
     e: Tensor | None
     """Of the labeled ones among them."""
+    readings: tuple[Tensor, ...]
+    """Other propensities of these, that the labels do not rule out."""
     weights: RowWeights
     mass: Tensor | None = None
     """How many held-out rows each stands for; None: one."""
@@ -65,11 +67,12 @@ def _learn_streamed(rows: StreamedRows, recipe: Recipe, prepared: Preparation, s
     )
     classifier.fit_stream(rows, propensity=None if e is None else e[: rows.n_training])
     e = None if prepared.judging is None else prepared.judging[rows.n_training :]
+    readings = _columns(None if prepared.readings is None else prepared.readings[rows.n_training :])
     say("scoring rows that were held out")
     scores = torch.from_numpy(classifier.decision_function(held_out.x)).double()
     mass = held_out.sample_weight
     weights = pu_row_weights(held_out.labels, prepared.prior.value, e, rows.scenario, mass)
-    return classifier, HeldOutScores(scores, held_out.labels, e, weights, mass)
+    return classifier, HeldOutScores(scores, held_out.labels, e, readings, weights, mass)
 
 
 def classifier_of(recipe: Recipe, prepared: Preparation) -> Any:
@@ -91,6 +94,12 @@ def score_held_out(
     )
     kept = ~torch.isnan(scores)
     labels = data.labels[kept]
-    e = None if prepared.judging is None else prepared.judging[kept[data.labeled]]
+    chosen = kept[data.labeled]
+    e = None if prepared.judging is None else prepared.judging[chosen]
+    readings = _columns(None if prepared.readings is None else prepared.readings[chosen])
     weights = pu_row_weights(labels, prior, e, data.scenario)
-    return HeldOutScores(scores[kept], labels, e, weights)
+    return HeldOutScores(scores[kept], labels, e, readings, weights)
+
+
+def _columns(readings: Tensor | None) -> tuple[Tensor, ...]:
+    return () if readings is None else readings.unbind(1)

@@ -83,15 +83,22 @@ class PUModel:
         model = self.propensity_model
         return self._by_block(lambda rows: model(torch.from_numpy(rows)).clamp(FLOOR, 1.0), features)
 
+    def readings(self, features: NDArray[Any]) -> Array:
+        """(n, readings): ê(x) under every reading of the labels, the first of them that of `propensity`."""
+        if self.propensity_model is None:
+            return self.propensity(features)[:, None]
+        model = self.propensity_model
+        return self._by_block(lambda rows: model.readings(torch.from_numpy(rows)).clamp(FLOOR, 1.0), features)
+
     def _by_block(self, function: Callable[[NDArray[Any]], torch.Tensor], features: NDArray[Any]) -> Array:
         """Blocks of one size, the last filled up with copies of its last row: products of matrices of another size may
         differ in their last bit, and what a row is worth must not depend on its company."""
         size = BLOCK if self.image_shape is None else IMAGE_BLOCK
-        found = [np.empty(0)]
+        found = []
         for start in range(0, len(features), size):
             rows = np.minimum(np.arange(start, start + size), len(features) - 1)
             found.append(function(features[rows])[: len(features) - start].double().numpy())
-        return np.concatenate(found)
+        return np.concatenate(found) if found else np.empty(0)
 
     def with_threshold(self, threshold: float | str, *, precision: float | None = None) -> PUModel:
         """The same model with another decision; see `choose_threshold`."""

@@ -39,6 +39,8 @@ class Preparation:
     """Propensities of all labeled rows, in order; None: unbiased."""
     judging: Tensor | None
     """Those that models are judged with."""
+    readings: Tensor | None
+    """(labeled rows, readings): other propensities that the labels do not rule out; see `PropensityModel.readings`."""
     propensity_model: PropensityModel | None
     report: PropensityReport | None
     diagnosis: Diagnosis
@@ -67,11 +69,19 @@ def prepare(rows: Rows | StreamedRows, recipe: Recipe, say: Say = lambda text: N
         estimated = basis if known is None else Basis(prior, None)
         diagnosis = on_first(lambda: diagnose(sample, basis=estimated, names=names, seed=seed))
         if found is None:
-            return Preparation(prior, None, None, None, None, diagnosis)
+            return Preparation(prior, None, None, None, None, None, diagnosis)
         if found.model is None:
-            return Preparation(prior, found.e, found.e, None, found.report, diagnosis)
+            return Preparation(prior, found.e, found.e, None, None, found.report, diagnosis)
         e = _of_all_labeled(found.model, rows, chosen[sample.labeled], found.e)
-        return Preparation(prior, e, _judging(rows, e, seed), found.model, found.report, diagnosis)
+        judging, readings = _judging(rows, e, seed), _readings(found.model, rows)
+        return Preparation(prior, e, judging, readings, found.model, found.report, diagnosis)
+
+
+def _readings(model: PropensityModel, rows: Rows | StreamedRows) -> Tensor:
+    """What the model's readings after the first, which is `Preparation.e`, say of all labeled rows."""
+    numbers = torch.arange(len(rows.labeled_numbers()))
+    parts = [model.readings(rows.labeled_features(part))[:, 1:] for part in torch.split(numbers, 65_536)]
+    return torch.cat(parts).clamp(FLOOR, 1.0)
 
 
 def _judging(rows: Rows | StreamedRows, e: Tensor, seed: int) -> Tensor:

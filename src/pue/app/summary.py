@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pue.app.classifiers import resolved
 from pue.app.learn import HeldOutScores
 from pue.app.preparation import Preparation
 from pue.app.recipe import Recipe
@@ -50,7 +49,9 @@ def summarize(
         "seed": recipe.seed,
         "prior_interval": prepared.prior_interval,
     }
-    metrics = estimate_metrics(probabilities, scored.labels, propensity=scored.e, gammas=GAMMAS, **given)
+    metrics = estimate_metrics(
+        probabilities, scored.labels, propensity=scored.e, readings=scored.readings, gammas=GAMMAS, **given
+    )
     plain = estimate_metrics(probabilities, scored.labels, **given)
     thresholds = np.unique([*np.linspace(0, 1, POINTS), threshold])
     curve = threshold_curve(probabilities, scored.weights, thresholds=thresholds, seed=recipe.seed)
@@ -60,7 +61,7 @@ def summarize(
     found: dict[str, Any] = json_safe(
         {
             **diagnosis_summary(rows, prepared.diagnosis, facts, prepared.report),
-            "method": _method(recipe, prepared, classifier, seconds),
+            "method": {**_method(recipe, prepared, classifier, seconds), "why": str(facts.get("why", ""))},
             "metrics": metrics_summary(metrics, how),
             "scar_metrics": metrics_summary(plain, how) if scored.e is not None else None,
             "bounds": bounds,
@@ -137,7 +138,7 @@ def _method(recipe: Recipe, prepared: Preparation, classifier: Any, seconds: flo
         if isinstance(value, str | int | float | bool) and name not in ("progress", "propensity")
     }
     source = "labels taken as unbiased" if prepared.report is None else prepared.report.source or str(recipe.propensity)
-    name = resolved(recipe.method)
+    name = recipe.method
     return {
         "name": name,
         "display": f"{name} with weights by inverse propensity" if prepared.e is not None else name,

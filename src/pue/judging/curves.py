@@ -86,8 +86,10 @@ class Cells:
     n: int
     weights: RowWeights
 
-    def __call__(self, times: NDArray[np.int64] | None = None) -> tuple[Array, Array]:
-        masses = (self.weights.positive.numpy(), self.weights.background.clamp(min=0).numpy())
+    def __call__(self, times: NDArray[np.int64] | None = None, positive: Array | None = None) -> tuple[Array, Array]:
+        """`positive`: w⁺ of another reading of the labels."""
+        own = self.weights.positive.numpy() if positive is None else positive
+        masses = (own, self.weights.background.clamp(min=0).numpy())
         counted = (np.bincount(self.place, mass if times is None else mass * times, self.n) for mass in masses)
         positive, background = (cells / max(cells.sum(), 1e-300) for cells in counted)
         return positive, background

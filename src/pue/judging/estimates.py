@@ -8,12 +8,15 @@ and, because a row of the sample is a positive with probability π,
 
     AUC = (P(g(positive) > g(row)) − π/2) / (1 − π),   AP = Σ (R_k − R_{k−1}) π R_k / F_k.
 
-All of them are **estimates**: they are right as far as the propensities and π are.
+All of them are **estimates**: they are right as far as the propensities and π are. The intervals carry both doubts as
+far as they are told of them: other priors, and other readings of the labels, that is other propensities. Where the
+estimated share of rows that are positive *and* called so, π TPR, is more than can be (F, or π) or less (π + F − 1), it
+is moved there, and all metrics follow from the moved one, so that no row of them contradicts another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -92,6 +95,7 @@ def estimate_metrics(
     threshold: float = ZERO,
     sample_weight: Any = None,
     prior_interval: tuple[float, float] | None = None,
+    readings: Sequence[Any] = (),
     gammas: tuple[float, ...] = (),
     level: float = 0.95,
     draws: int = DRAWS,
@@ -101,8 +105,9 @@ def estimate_metrics(
 
     `propensity` is e(x) of the labeled rows, in order, up to a common factor; None: labels are a random sample of the
     positives (SCAR). Rows labeled −1 belong to the population of a single sample and are otherwise not used. Intervals
-    are percentiles over resampled rows (`draws` times; 0: none), and over priors if `prior_interval`, the 95 % interval
-    of π, is given. `gammas`: also the worst case over propensities that are wrong by such a factor.
+    are percentiles over resampled rows (`draws` times; 0: none), over priors if `prior_interval`, the 95 % interval of
+    π, is given, and over `readings`, other propensities of the labeled rows that the labels do not rule out: each draw
+    believes one of them. `gammas`: also the worst case over propensities that are wrong by such a factor.
 
     >>> rng = np.random.default_rng(0)
     >>> y = rng.random(4000) < 0.5
@@ -126,7 +131,14 @@ def estimate_metrics(
     if draws:
         rng = np.random.default_rng(seed)
         priors = _prior_draws(prior, prior_interval, draws, rng)
-        drawn = np.array([sample.figures(pi, rng.poisson(1.0, len(g))) for pi in priors])
+        believed = [_believed(s, weights, prior, reading, scenario, mass) for reading in (None, *readings)]
+        chosen_reading = rng.integers(len(believed), size=draws)
+        drawn = np.array(
+            [
+                sample.figures(pi, rng.poisson(1.0, len(g)), believed[which])
+                for pi, which in zip(priors, chosen_reading, strict=True)
+            ]
+        )
         low, high = around(point, drawn, level)
     chosen = s == 1
     worth = weights.positive[chosen]
@@ -173,11 +185,13 @@ class _Sample:
         values, place = np.unique(scores.numpy(), return_inverse=True)
         return cls(Cells(place, len(values), weights), int(np.searchsorted(values, threshold)))
 
-    def figures(self, prior: float, times: NDArray[np.int64] | None = None) -> Array:
-        """All metrics, in the order of `ESTIMATED`, each row counted so many `times`."""
-        positive, background = self.cells(times)
-        recall = float(positive[self.first_called :].sum())
+    def figures(
+        self, prior: float, times: NDArray[np.int64] | None = None, positive_weight: Array | None = None
+    ) -> Array:
+        """All metrics, in the order of `ESTIMATED`, each row counted so many `times`, under another w⁺ if given."""
+        positive, background = self.cells(times, positive_weight)
         flagged = float(background[self.first_called :].sum())
+        recall = possible_recall(float(positive[self.first_called :].sum()), prior, flagged)
         below = background.cumsum() - background / 2
         auc = (float(positive @ below) - prior / 2) / (1 - prior)
         recalls, flags = positive[::-1].cumsum(), background[::-1].cumsum()
@@ -188,6 +202,26 @@ class _Sample:
         f1 = 2 * prior * recall / (prior + flagged)
         figures = np.array([accuracy, precision, recall, f1, auc, ap, flagged])
         return np.asarray(np.clip(figures, 0, 1), dtype=np.float64)
+
+
+def possible_recall(recall: float, prior: float, flagged: float) -> float:
+    """The recall, moved to where the positives that are called so are no more than the rows called, and those that are
+    not no more than the others.
+
+    >>> possible_recall(0.9, prior=0.5, flagged=0.3), possible_recall(0.1, prior=0.5, flagged=0.8)
+    (0.6, 0.6000000000000001)
+    """
+    return float(np.clip(recall, max(0.0, (prior + flagged - 1) / prior), min(1.0, flagged / prior)))
+
+
+def _believed(
+    labels: Tensor, own: RowWeights, prior: float, reading: Any, scenario: Scenario, mass: Tensor | None
+) -> Array:
+    """w⁺ under one reading of the labels; None: the one of the estimate."""
+    if reading is None:
+        return np.asarray(own.positive.numpy(), dtype=np.float64)
+    e = torch.tensor(np.asarray(reading, dtype=np.float64))
+    return np.asarray(pu_row_weights(labels, prior, e, scenario, mass).positive.numpy(), dtype=np.float64)
 
 
 def _prior_draws(prior: float, interval: tuple[float, float] | None, draws: int, rng: np.random.Generator) -> Array:
