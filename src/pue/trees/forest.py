@@ -16,6 +16,7 @@ from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
+import torch
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
@@ -52,6 +53,9 @@ class Forest:
     """Rows, or as much sample weight, in every leaf."""
     max_features: int | float | str = "sqrt"
     """Splits weighed in a node: a number, a share of the features, "sqrt" of their number, or "all"."""
+    max_rows: int | None = 10_000
+    """Rows that a tree is grown on, at most, drawn anew for each tree: all labeled ones, up to a half, and others in
+    their place. None: all rows."""
     jobs: int = 1
     """Trees are grown by so many threads; -1: one for each core. The forest is the same."""
 
@@ -60,24 +64,30 @@ class Forest:
             raise InvalidInput(f"n_trees must be a whole number, at least 1; got {self.n_trees!r}.")
         if not (math.isfinite(self.min_leaf) and self.min_leaf > 0):
             raise InvalidInput(f"min_leaf must be a number of rows above 0; got {self.min_leaf!r}.")
+        if self.max_rows is not None and not (isinstance(self.max_rows, Integral) and self.max_rows >= 2):
+            raise InvalidInput(f"max_rows must be a whole number, at least 2, or None; got {self.max_rows!r}.")
         if self.jobs == 0:
             raise InvalidInput("jobs must be a number of threads, or -1 for one on each core; got 0.")
         self.draws(1)
 
     def fit(self, data: PUData, weights: RowWeights, seed: int) -> Trees:
         """The forest of these rows; its trees do not depend on `jobs`."""
-        rows = _rows(data, weights)
+        return self._grown(_rows(data, weights, self.max_rows), seed)
+
+    def learn(self, data: PUData, weights: RowWeights, seed: int) -> tuple[Trees, float]:
+        """The forest, and the threshold at which it decides: that of as many rows as a tree gets."""
+        rows = _rows(data, weights, self.max_rows)
+        trees, own = self._grown(rows, seed), rows.draw(np.random.default_rng(derive(seed, self.n_trees)))
+        positive, background = torch.from_numpy(rows.positive[own]), torch.from_numpy(rows.background[own])
+        return trees, prior_threshold(trees.log_odds(rows.x[:, own].T), RowWeights(positive, background - positive))
+
+    def _grown(self, rows: Rows, seed: int) -> Trees:
         limits = Limits(self.min_leaf, self.draws(len(rows.x)))
         seeds = [derive(seed, tree) for tree in range(self.n_trees)]
-        size = max(1, PAIRS // rows.x.shape[1])
+        size = max(1, PAIRS // sum(count for _, count in rows.groups))
         blocks = [seeds[start : start + size] for start in range(0, self.n_trees, size)]
         grown = Parallel(n_jobs=self.jobs, prefer="threads")(delayed(grow)(rows, limits, block) for block in blocks)
         return _collect(grown, len(rows.x))
-
-    def learn(self, data: PUData, weights: RowWeights, seed: int) -> tuple[Trees, float]:
-        """The forest, and the threshold at which it decides."""
-        trees = self.fit(data, weights, seed)
-        return trees, prior_threshold(trees.log_odds(dense(data.x)), weights)
 
     def draws(self, n_features: int) -> int:
         """How many splits are weighed in a node of a table with so many features."""
@@ -94,12 +104,24 @@ class Forest:
         )
 
 
-def _rows(data: PUData, weights: RowWeights) -> Rows:
-    """Rows that have some weight; the others teach nothing."""
+def _rows(data: PUData, weights: RowWeights, most: int | None) -> Rows:
+    """Rows that have some weight; the others teach nothing. Those that a tree may not get weigh more where it does."""
     positive, background = weights.positive.numpy(), weights.background.clamp(min=0).numpy()
     used = (positive > 0) | (background > 0)
     x = as_float32(dense(data.x))
-    return Rows(np.ascontiguousarray(x[used].T), positive[used], background[used], data.mass.numpy()[used])
+    positive, background, mass = positive[used], background[used], data.mass.numpy()[used]
+    groups = _groups(positive > 0, len(mass) if most is None else most)
+    factor = np.ones(len(mass))
+    for own, count in groups:
+        factor[own] = len(own) / count if count else 1.0
+    return Rows(np.ascontiguousarray(x[used].T), factor * positive, factor * background, mass, groups)
+
+
+def _groups(labeled: NDArray[np.bool_], most: int) -> list[tuple[NDArray[np.int64], int]]:
+    """Labeled and other rows, and how many of each a tree gets."""
+    both = [np.flatnonzero(labeled), np.flatnonzero(~labeled)]
+    first = min(len(both[0]), max(most // 2, most - len(both[1])))
+    return [(both[0], first), (both[1], min(len(both[1]), most - first))]
 
 
 def _collect(grown: Sequence[Sequence[Level]], n_features: int) -> Trees:

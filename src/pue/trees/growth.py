@@ -10,8 +10,9 @@ zero there, in every leaf, and the value is one (Wilton et al. 2022).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,18 @@ class Rows:
     """w⁺ + w⁻, never negative."""
     mass: Floats
     """How many rows each stands for."""
+    groups: Sequence[tuple[Ints, int]]
+    """Rows, and how many of them a tree is grown on."""
+
+    @cached_property
+    def missing(self) -> bool:
+        """Whether some value is not a number."""
+        return bool(np.isnan(self.x).any())
+
+    def draw(self, generator: np.random.Generator) -> Ints:
+        """The rows of one tree, in order."""
+        drawn = [own if count == len(own) else generator.permutation(own)[:count] for own, count in self.groups]
+        return np.sort(np.concatenate(drawn))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +64,9 @@ class Sums:
 
     def __getitem__(self, nodes: Ints | Mask) -> Sums:
         return Sums(self.positive[nodes], self.background[nodes], self.mass[nodes])
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(self.positive + other.positive, self.background + other.background, self.mass + other.mass)
 
     def __sub__(self, other: Sums) -> Sums:
         return Sums(self.positive - other.positive, self.background - other.background, self.mass - other.mass)
@@ -123,7 +139,8 @@ class Splits:
     threshold: Floats
     risk: Floats
     missing_left: Mask
-    """A row whose feature is not a number goes where most rows go."""
+    """Where a row goes whose feature is not a number: where the risk of those seen is smallest; where none was seen,
+    where most rows go."""
 
     @classmethod
     def none(cls, nodes: int) -> Splits:
@@ -150,32 +167,30 @@ class Level:
 def grow(rows: Rows, limits: Limits, seeds: list[int]) -> list[Level]:
     """One tree for each seed, level by level. Which trees grow together changes none of them."""
     generators = [np.random.default_rng(seed) for seed in seeds]
-    n_rows, n_trees = rows.x.shape[1], len(seeds)
-    nodes = Nodes.of(rows, np.arange(n_trees), np.full(n_trees, n_rows), np.tile(np.arange(n_rows), n_trees))
+    own = [rows.draw(generator) for generator in generators]
+    nodes = Nodes.of(rows, np.arange(len(own)), np.array([len(each) for each in own]), np.concatenate(own))
     levels = []
     while len(nodes.tree):
         sums = nodes.sums()
         mixed = (sums.positive > 0) & (sums.background - sums.positive > TIE) & (sums.mass >= 2 * limits.min_leaf)
         split = Splits.none(len(nodes.tree))
-        split.put(np.flatnonzero(mixed), _best_splits(rows.x, nodes.keep(mixed), sums[mixed], limits, generators))
+        split.put(np.flatnonzero(mixed), _best_splits(rows, nodes.keep(mixed), sums[mixed], limits, generators))
         levels.append(Level(nodes.tree, split, sums.value))
         nodes = _children(rows, nodes, split)
     return levels
 
 
-def _best_splits(
-    x: NDArray[np.float32], nodes: Nodes, sums: Sums, limits: Limits, generators: list[np.random.Generator]
-) -> Splits:
+def _best_splits(rows: Rows, nodes: Nodes, sums: Sums, limits: Limits, generators: list[np.random.Generator]) -> Splits:
     """Of each node the best of some random splits; features that do not vary in it do not count."""
     best, weighed = Splits.none(len(nodes.tree)), np.zeros(len(nodes.tree), dtype=np.int64)
-    columns, todo = _columns(len(x), nodes.tree, generators), np.arange(len(nodes.tree))
-    for draw in range(len(x)):
+    columns, todo = _columns(len(rows.x), nodes.tree, generators), np.arange(len(nodes.tree))
+    for draw in range(len(rows.x)):
         lacking = weighed[todo] < limits.draws
         nodes, todo = nodes.keep(lacking), todo[lacking]
         if len(todo) == 0:
             break
         place = _per_node(nodes.tree, generators, lambda own, count: own.random(count))
-        split, varies = _weigh(x, nodes, sums[todo], columns(todo, draw), place, limits.min_leaf)
+        split, varies = _weigh(rows, nodes, sums[todo], columns(todo, draw), place, limits.min_leaf)
         better = split.risk < best.risk[todo] - TIE
         best.put(todo[better], split[better])
         weighed[todo] += varies
@@ -200,27 +215,51 @@ def _per_node(
     return np.concatenate([draw(own, count) for own, count in zip(generators, counts, strict=True)])
 
 
-def _weigh(
-    x: NDArray[np.float32], nodes: Nodes, sums: Sums, feature: Ints, place: Floats, min_leaf: float
-) -> tuple[Splits, Mask]:
+def _weigh(rows: Rows, nodes: Nodes, sums: Sums, feature: Ints, place: Floats, min_leaf: float) -> tuple[Splits, Mask]:
     """This split of each node, its risk infinite where it is not allowed, and whether the feature varies there."""
-    seen = nodes.seen(x, feature)
-    low = np.minimum.reduceat(seen, nodes.starts).astype(np.float64)
-    high = np.maximum.reduceat(seen, nodes.starts).astype(np.float64)
+    seen = nodes.seen(rows.x, feature)
+    least, most = (np.fmin, np.fmax) if rows.missing else (np.minimum, np.maximum)  # the first two pass NaN over
+    low = least.reduceat(seen, nodes.starts).astype(np.float64)
+    high = most.reduceat(seen, nodes.starts).astype(np.float64)
     threshold = low + place * (high - low)
     threshold = np.where(threshold >= high, low, threshold)  # rounded up
     left = nodes.sums(seen <= np.repeat(threshold, nodes.sizes))
     right = sums - left
-    allowed = (high > low) & (left.mass >= min_leaf) & (right.mass >= min_leaf)
-    risk = np.where(allowed, left.risk + right.risk, np.inf)
-    return Splits(feature, threshold, risk, left.mass > right.mass), high > low
+    split = Splits(feature, threshold, _risk(left, right, min_leaf), left.mass > right.mass)
+    varies = high > low
+    if rows.missing:
+        lost = nodes.sums(np.isnan(seen))
+        varies |= (lost.mass > 0) & (high == low)
+        split = _with_missing(split, left, right, lost, high, min_leaf)
+    return replace(split, risk=np.where(varies, split.risk, np.inf)), varies
+
+
+def _with_missing(split: Splits, left: Sums, right: Sums, lost: Sums, high: Floats, min_leaf: float) -> Splits:
+    """Rows without the feature, `lost`, stand on the right so far: the split with the smallest risk of those that leave
+    them there, take them to the left, or set them apart from all others."""
+    moved = _risk(left + lost, right - lost, min_leaf)
+    apart = _risk(left + right - lost, lost, min_leaf)
+    risk = np.minimum(np.minimum(split.risk, moved), apart)
+    alone, some = apart < np.minimum(split.risk, moved) - TIE, lost.mass > 0
+    goes_left = ~alone & (moved < split.risk - TIE)
+    threshold = np.where(alone, high, split.threshold)
+    return Splits(split.feature, threshold, risk, np.where(some, goes_left, split.missing_left))
+
+
+def _risk(left: Sums, right: Sums, min_leaf: float) -> Floats:
+    """Of both children; infinite where one has too few rows."""
+    allowed = (left.mass >= min_leaf) & (right.mass >= min_leaf)
+    return np.where(allowed, left.risk + right.risk, np.inf)
 
 
 def _children(rows: Rows, nodes: Nodes, split: Splits) -> Nodes:
     """The children of all nodes that were split, left before right."""
     divided = split.feature != LEAF
     nodes, split = nodes.keep(divided), split[divided]
-    goes_right = nodes.seen(rows.x, split.feature) > np.repeat(split.threshold, nodes.sizes)
+    seen = nodes.seen(rows.x, split.feature)
+    goes_right = seen > np.repeat(split.threshold, nodes.sizes)
+    if rows.missing:
+        goes_right |= np.isnan(seen) & ~np.repeat(split.missing_left, nodes.sizes)
     child = 2 * np.repeat(np.arange(len(nodes.tree)), nodes.sizes) + goes_right
     sizes = np.bincount(child, minlength=2 * len(nodes.tree))
     return Nodes.of(rows, np.repeat(nodes.tree, 2), sizes, nodes.row[np.argsort(child, kind="stable")])

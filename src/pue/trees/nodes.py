@@ -93,21 +93,23 @@ class Ensemble(ABC):
 
     def _leaves(self, rows: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
         """(trees, rows) → leaf; pairs that have arrived take no further part."""
-        at = np.repeat(self.starts, len(rows))
-        walking, flat = np.arange(len(at)), rows.ravel()
-        base = np.tile(np.arange(len(rows)) * self.n_features, self.n_trees)
+        found, node = np.empty(self.n_trees * len(rows), dtype=np.int64), np.repeat(self.starts, len(rows))
+        pair, flat = np.arange(len(node)), rows.ravel()
+        row = np.tile(np.arange(len(rows)) * self.n_features, self.n_trees)
         missing = bool(np.isnan(flat).any())
-        while True:
-            on = self.left[at[walking]] != LEAF
-            walking = walking[on]
-            if len(walking) == 0:
-                return at.reshape(self.n_trees, len(rows))
-            node = at[walking]
-            seen = flat[base[walking] + self.feature[node]]
-            goes_left = seen <= self.threshold[node]
+        while len(node):
+            left = self.left.take(node)
+            arrived = left == LEAF
+            if arrived.any():
+                found[pair[arrived]] = node[arrived]
+                on = np.flatnonzero(~arrived)
+                pair, row, node, left = pair.take(on), row.take(on), node.take(on), left.take(on)
+            seen = flat.take(row + self.feature.take(node))
+            goes_left = seen <= self.threshold.take(node)
             if missing:
-                goes_left |= np.isnan(seen) & self.missing_left[node]
-            at[walking] = np.where(goes_left, self.left[node], self.right[node])
+                goes_left |= np.isnan(seen) & self.missing_left.take(node)
+            node = np.where(goes_left, left, self.right.take(node)).astype(np.int64)
+        return found.reshape(self.n_trees, len(rows))
 
 
 @kept
