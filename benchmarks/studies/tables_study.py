@@ -66,8 +66,8 @@ def one_run(x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, list[float]]:
     rows = Rows(data, None, None)
     model = fit_model(rows, recipe)
     scores = {"pue fit": model.probabilities(new) - 0.5}
-    boosting = fit_model(rows, Recipe(seed=seed, threshold="half", method="boosting"))
-    scores["pue fit --method boosting"] = boosting.probabilities(new) - 0.5
+    boosting = fit_model(rows, Recipe(seed=seed, threshold="half", method="wrapped_boosting"))
+    scores["pue fit --method wrapped_boosting"] = boosting.probabilities(new) - 0.5
     s = data.labels.numpy()
     naive = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)).fit(data.x.numpy(), s)
     p = naive.predict_proba(new)[:, 1]

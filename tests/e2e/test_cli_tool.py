@@ -306,7 +306,7 @@ def test_priors(run: Run, tmp_path: Path, prior: str, low: float, high: float) -
     assert (found["method"] == "given") == (prior == "0.45")
 
 
-@pytest.mark.parametrize("method", ["boosting", "logistic", "distpu", "upu", "naive"])
+@pytest.mark.parametrize("method", ["boosting", "wrapped_boosting", "forest", "logistic", "distpu", "upu", "naive"])
 def test_methods(run: Run, tiny: Path, method: str) -> None:
     how = ["--label", "s", *PLAIN, "--prior", "0.5", "--epochs", "2", "--method", method]
     found = given(run, "fit", tiny, *how, "-o", tiny.parent / "model")

@@ -30,7 +30,7 @@ def _linear(seed: int) -> Any:
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 
 
-WRAPPED = {"boosting": _trees, "logistic": _linear}
+WRAPPED = {"logistic": _linear, "wrapped_boosting": _trees}
 
 
 def choices() -> list[str]:

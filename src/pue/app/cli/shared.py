@@ -37,7 +37,7 @@ Truth = Annotated[str | None, typer.Option(help="Column of true classes, if ther
 Prior = Annotated[
     str, typer.Option(help="Share of positives among all rows, or how to estimate it: estimate, elkan_noto, …")
 ]
-Method = Annotated[str, typer.Option(help="auto, nnpu, distpu, pubn, …, boosting or logistic.")]
+Method = Annotated[str, typer.Option(help="auto, nnpu, distpu, pubn, …, forest, boosting or logistic.")]
 Propensity = Annotated[
     str, typer.Option(help="auto, none (labels are unbiased), a name, or column:COL for known propensities.")
 ]
