@@ -103,7 +103,10 @@ def diagnosis_summary(
             "id": facts.get("id"),
             "scenario": rows.scenario.value,
         },
-        "prior": {**_picked(d.prior, "value", "low", "high", "level", "method"), "assumes": d.prior.assumption},
+        "prior": {
+            **_picked(d.prior, "value", "low", "high", "level", "method", "readings"),
+            "assumes": d.prior.assumption,
+        },
         "scar": scar,
         "drivers": [{"name": driver.name, "difference": driver.difference} for driver in d.drivers[:10]],
         "propensity": _propensity(d, report),

@@ -7,16 +7,19 @@ rows look more recognisable than they are, and every estimator below would come 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import sparse
 from torch import Tensor
 
-from pue.core.data import PUData, Scenario, is_image
+from pue.core.data import Features, PUData, Scenario, as_matrix, is_image
 from pue.core.folds import most_folds
+from pue.core.weights import unlabeled_as_negative
 from pue.errors import PueWarning
 from pue.propensity.auto import IMAGE_NETWORK
 from pue.propensity.crossfit import CrossFit
@@ -24,8 +27,26 @@ from pue.propensity.features import fit_reduction
 from pue.propensity.logistic import Logistic
 from pue.propensity.pool import label_probability
 from pue.propensity.protocol import PropensityEstimator, fit_estimator
+from pue.trees.forest import Forest
 
 Floats = NDArray[np.float64]
+SURE = 1e-4
+"""A forest's shares are kept so far from zero and one: a leaf of few rows knows no more."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """P(labeled | x) by a forest; it is only asked here, and never kept."""
+
+    def fit(self, data: PUData, *, prior: float, seed: int = 0) -> Callable[[Features], Tensor]:
+        trees = Forest(min_leaf=5).fit(data, unlabeled_as_negative(data.labels, data.sample_weight), seed)
+        odds = data.scenario is Scenario.CASE_CONTROL
+
+        def rate(x: Features) -> Tensor:
+            p = torch.from_numpy(np.clip(trees.probability(as_matrix(x)), SURE, 1 - SURE))
+            return p / (1 - p) if odds else p
+
+        return rate
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +111,11 @@ def as_evidence(data: PUData | Evidence) -> Evidence:
 def held_out_probability(data: PUData, *, folds: int | None = None, seed: int = 0) -> tuple[Tensor, Tensor]:
     """q of every row from a model that has seen neither the row nor a copy of it, and the fold of every row.
 
-    The model is a logistic regression (five folds), or for images the small network of `propensity="auto"` (three).
+    The model is a forest (five folds), for images the small network of `propensity="auto"` (three), for sparse tables
+    a logistic regression.
     """
     images = is_image(data.x)
-    estimator: PropensityEstimator = IMAGE_NETWORK if images else Logistic()
+    estimator: PropensityEstimator = IMAGE_NETWORK if images else Logistic() if sparse.issparse(data.x) else Rate()
     folds = min(folds or (3 if images else 5), most_folds(data.x, data.labels))
     if folds < 2:
         warnings.warn(

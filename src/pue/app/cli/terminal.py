@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from pue.app.model import PUModel
 
 
+UNSEEN = "no sign of bias, though overlap with the negatives may hide one"
+
+
 def percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f} %"
 
@@ -33,10 +36,9 @@ def model_lines(model: PUModel) -> Iterator[str]:
     s = model.summary
     data, prior, scar, propensity = s["data"], s["prior"], s.get("scar"), s.get("propensity")
     yield f"{data['source']}: {data['n_rows']:,} rows, {data['n_labeled']:,} labeled positive in {data['label']!r}"
-    between = "given" if prior["method"] == "given" else f"between {prior['low']:.3f} and {prior['high']:.3f}"
-    yield f"Share of positives: {prior['value']:.3f} ({between})"
+    yield from prior_lines(prior)
     if scar is not None:
-        yield f"Labels: {'biased' if scar['rejected'] else 'no sign of bias'} (p = {scar['p_value']:.2g})"
+        yield f"Labels: {'biased' if scar['rejected'] else UNSEEN} (p = {scar['p_value']:.2g})"
     if s["drivers"] and scar is not None and scar["rejected"]:
         named = ", ".join(f"{driver['name']} ({driver['difference']:+.1f} sd)" for driver in s["drivers"][:3])
         yield f"Labeled rows differ from other positives most in: {named}"
@@ -46,7 +48,22 @@ def model_lines(model: PUModel) -> Iterator[str]:
             f"{propensity['source']}"
         )
     yield f"Method: {s['method']['display']}, {s['method']['seconds']:.0f} s"
+    if s["method"].get("why"):
+        yield f"It is {s['method']['why']}."
     yield f"Threshold: {model.threshold:.3f} ({model.rule})"
+
+
+def prior_lines(prior: Mapping[str, Any]) -> Iterator[str]:
+    """The share of positives: given, or a choice inside a range, with what single assumptions give."""
+    if prior["method"] == "given":
+        yield f"Share of positives: {prior['value']:.3f} (given)"
+        return
+    yield (
+        f"Share of positives: {prior['value']:.3f}, {prior['level']:.0%} interval {prior['low']:.3f} to "
+        f"{prior['high']:.3f}. Labels alone do not say it; a hundred rows drawn at random and looked at would."
+    )
+    if prior.get("readings"):
+        yield "  If " + "; if ".join(f"{name}: {value:.3f}" for name, value in prior["readings"].items())
 
 
 def metrics_table(metrics: Mapping[str, Any], scar: Mapping[str, Any] | None = None) -> Table:
