@@ -70,18 +70,22 @@ def test_scikit_learn_check(estimator: PUClassifier, check: Any) -> None:
         check(estimator)
 
 
-FOREST = PUClassifier(backbone=Forest(n_trees=30))
+TREES = (Forest(n_trees=30), "boosting")
+
+
+def of_trees(cls: type[PUClassifier], exempt: dict[str, str]) -> list[Any]:
+    return [each for backbone in TREES for each in checks(cls(backbone=backbone), exempt)]
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("estimator", "check"), checks(FOREST, EXEMPT))
-def test_scikit_learn_check_of_a_forest(estimator: PUClassifier, check: Any) -> None:
+@pytest.mark.parametrize(("estimator", "check"), of_trees(PUClassifier, EXEMPT))
+def test_scikit_learn_check_of_trees(estimator: PUClassifier, check: Any) -> None:
     test_scikit_learn_check(estimator, check)
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("estimator", "check"), checks(Recoded(backbone=Forest(n_trees=30)), {}))
-def test_only_the_label_codes_stand_in_the_way_of_a_forest(estimator: PUClassifier, check: Any) -> None:
+@pytest.mark.parametrize(("estimator", "check"), of_trees(Recoded, {}))
+def test_only_the_label_codes_stand_in_the_way_of_trees(estimator: PUClassifier, check: Any) -> None:
     check(estimator)
 
 

@@ -37,3 +37,37 @@ def split_risk(x: Sequence[float], positive: Sequence[float], negative: Sequence
         leaf_risk(side(positive, x, threshold, left=left), side(negative, x, threshold, left=left))
         for left in (True, False)
     )
+
+
+def logistic_pu_risk(scores: Sequence[float], positive: Sequence[float], background: Sequence[float]) -> float:
+    """Σ w⁺ log(1 + e^−g) + Σ (b − w⁺) log(1 + e^g), row by row: no correction."""
+    rows = zip(scores, positive, background, strict=True)
+    return sum(a * math.log(1 + math.exp(-g)) + (b - a) * math.log(1 + math.exp(g)) for g, a, b in rows)
+
+
+def banded_gradient(
+    scores: Sequence[float], positive: Sequence[float], background: Sequence[float], bands: int
+) -> list[float]:
+    """The gradient of the two parts, row by row; the negative one is left out in bands of the probability in which w⁺
+    outweighs the background."""
+    probability = [1 / (1 + math.exp(-g)) for g in scores]
+    band = [min(int(p * bands), bands - 1) for p in probability]
+    rest = [sum(b - a for a, b, own in zip(positive, background, band, strict=True) if own == k) for k in range(bands)]
+    return [
+        -a * (1 - p) + ((b - a) * p if rest[own] >= 0 else 0.0)
+        for a, b, p, own in zip(positive, background, probability, band, strict=True)
+    ]
+
+
+def missing_split_risk(
+    x: Sequence[float], positive: Sequence[float], negative: Sequence[float], threshold: float, *, missing_left: bool
+) -> float:
+    """The risk of both children of a split where rows without the feature go to one side."""
+    left = [missing_left if math.isnan(where) else where <= threshold for where in x]
+    return sum(
+        leaf_risk(
+            [a for a, own in zip(positive, left, strict=True) if own == side],
+            [b for b, own in zip(negative, left, strict=True) if own == side],
+        )
+        for side in (True, False)
+    )

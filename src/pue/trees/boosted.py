@@ -19,6 +19,8 @@ from pue.trees.nodes import LEAF, Ensemble
 
 _DEFAULT_LEFT, _MISSING_IS_NAN = 2, 8
 """Bits of LightGBM's `decision_type`."""
+_ZERO = float(np.float32(1e-35))
+"""What is not larger counts as 0 there, so that a row at the threshold −1e-35 stands on its right."""
 
 
 @kept
@@ -89,6 +91,7 @@ def _read_tree(block: str) -> dict[str, NDArray[Any]]:
         for name in ("left_child", "right_child", "split_feature", "decision_type")
     )
     threshold, n = np.array(lines["threshold"].split(), dtype=np.float64), len(feature)
+    threshold[threshold == -_ZERO] = np.nextafter(-_ZERO, -1)
     missing_left = np.where(kind & _MISSING_IS_NAN, kind & _DEFAULT_LEFT, threshold >= 0).astype(bool)
     rest = np.full(len(values), LEAF, dtype=np.int32)
     return {
