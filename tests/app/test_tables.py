@@ -7,7 +7,6 @@ import decimal
 import errno
 import gzip
 import itertools
-import json
 import os
 import re
 import resource
@@ -15,7 +14,6 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +21,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-import skops.io
+import skrub
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from pandas.testing import assert_frame_equal
 from PIL import Image
 from pyarrow import feather, parquet
-from sklearn.base import BaseEstimator
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.pipeline import make_pipeline
 
 from pue.app.sources import delimited
 from pue.app.sources.labels import meanings, parse_labels
@@ -40,6 +40,7 @@ from pue.app.sources.write import SINKS, open_writer
 from pue.app.vectorizer import encoders, vectorize
 from pue.app.vectorizer.vectorize import Vectorizer, fit_vectorizer
 from pue.errors import InvalidInput, MissingData, UnknownName
+from pue.persistence.model import load, save
 
 STR = pd.StringDtype(na_value=np.nan)
 
@@ -1020,21 +1021,49 @@ def test_numbers_that_look_like_identifiers_are_noted(name: str) -> None:
     assert fit_vectorizer(frame.assign(**{name: [1] * 9 + [2]})).notes == []
 
 
-def test_transformers_come_back_from_skops_and_the_rest_is_plain(fitted: Vectorizer) -> None:
-    trusted, loaded, size = set(), [], 0
-    for encoder in fitted.encoders:
-        transformers = {name: value for name, value in vars(encoder).items() if isinstance(value, BaseEstimator)}
-        plain = {name: value for name, value in vars(encoder).items() if name not in transformers}
-        assert json.loads(json.dumps(plain)) == plain
-        stored = skops.io.dumps(transformers)
-        untrusted = skops.io.get_untrusted_types(data=stored)
-        trusted, size = trusted | set(untrusted), size + len(stored)
-        loaded.append(replace(encoder, **skops.io.loads(stored, trusted=untrusted)))  # type: ignore[type-var]
-    assert trusted == {"skrub._datetime_encoder.DatetimeEncoder"}
-    assert size < 9e6
-    again = replace(fitted, encoders=tuple(loaded))
+def test_a_stored_vectorizer_is_numbers_alone_and_gives_the_same_features(fitted: Vectorizer, tmp_path: Path) -> None:
+    save(fitted, tmp_path / "vectorizer")
+    assert not list(tmp_path.glob("**/*.skops"))
+    assert sum(file.stat().st_size for file in tmp_path.glob("**/*.*")) < 9e6
+    again = load(tmp_path / "vectorizer")
     assert (again.columns, again.feature_names) == (fitted.columns, fitted.feature_names)
     assert_array_equal(again.transform(mixed()), fitted.transform(mixed()))
+
+
+@pytest.mark.parametrize("hours", [0, 1])
+def test_dates_have_the_features_of_skrub(hours: int) -> None:
+    times = pd.Series(pd.date_range("1931-02-26", periods=99, freq="311D") + pd.to_timedelta(hours, "h"))
+    times[7] = pd.NaT
+    encoder = encoders.Dates.fit("at", times, None)
+    skrubs = skrub.DatetimeEncoder(add_weekday=True)
+    expected = skrubs.fit_transform(times.rename("at")).to_numpy(np.float32)
+    found = np.zeros((99, len(encoder.names)), np.float32)
+    encoder.encode(times, found)
+    assert encoder.names == [*(name.replace("_", " ") for name in skrubs.all_outputs_), "at is missing"]
+    assert_array_equal(np.delete(found[:, :-1], 7, axis=0), np.delete(expected, 7, axis=0))
+    assert_array_equal(found[7], [*np.nanmedian(expected, axis=0), 1])
+
+
+def test_texts_have_the_features_of_scikit_learn() -> None:
+    words = pd.Series([f"one {k} two {k % 7} three {k % 5}" for k in range(90)], dtype="str")
+    encoder = encoders.Texts.fit("said", words, 0)
+    steps = encoders._hasher(encoder.pieces), TfidfTransformer(), TruncatedSVD(30, random_state=0)
+    expected = make_pipeline(*steps).fit(words).transform(words).astype(np.float32)
+    found = np.zeros((90, len(encoder.names)), np.float32)
+    encoder.encode(words, found)
+    assert_array_equal(found, expected[:, : len(encoder.names)])
+
+
+@pytest.mark.parametrize(
+    ("damaged", "said"),
+    [
+        (lambda: encoders.Dates("at", None, True, [0.0] * 5, False), "the medians of column 'at' do not fit its parts"),
+        (lambda: encoders.Texts("said", True, np.ones(3), np.ones((2, 3))), "column 'said' do not fit its buckets"),
+    ],
+)
+def test_encoders_that_cannot_be_are_refused(damaged: Callable[[], object], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        damaged()
 
 
 def test_a_csv_in_other_batches_gives_the_same_features(tmp_path: Path, fitted: Vectorizer) -> None:

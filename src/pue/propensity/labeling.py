@@ -10,14 +10,16 @@ import numpy as np
 import sklearn
 import torch
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from pue.core.data import PUData
 from pue.core.randomness import derive
 from pue.core.weights import RowWeights
 from pue.persistence import kept
 from pue.propensity.newton import Array, Regression, sigmoid
+from pue.trees.boosted import BoostedTrees
 from pue.trees.forest import Forest
-from pue.trees.nodes import Trees
+from pue.trees.nodes import LEAF, Trees
 
 Matrix = NDArray[np.floating]
 
@@ -47,10 +49,10 @@ class Steps:
 
     edges: Array
     """(columns, bins − 1), each row ascending, filled up with infinity."""
-    trees: Any
+    trees: BoostedTrees
 
     def __call__(self, x: Matrix) -> Array:
-        return np.asarray(self.trees.predict_proba(binned(x, self.edges))[:, 1], dtype=np.float64)
+        return np.asarray(expit(self.trees.log_odds(binned(x, self.edges))))
 
 
 @kept
@@ -91,7 +93,31 @@ def boosted(x: Matrix, s: NDArray[np.bool_], weight: Array, seed: int) -> Steps:
         random_state=seed % 2**32,
     )
     counted = weight > NEGLIGIBLE * weight.max()
-    return Steps(edges, trees.fit(binned(x[counted], edges), s[counted], weight[counted]))
+    trees.fit(binned(x[counted], edges), s[counted], weight[counted])
+    return Steps(edges, read_histogram_boosting(trees))
+
+
+def read_histogram_boosting(fitted: Any) -> BoostedTrees:
+    """The nodes of scikit-learn's histogram gradient boosting of two classes, after a leaf that is its start: so sums
+    are added up in its order, and `log_odds` are its `decision_function` to the last bit."""
+    trees = [stage[0].nodes for stage in fitted._predictors]
+    starts = np.cumsum([0, 1, *(len(tree) for tree in trees)])
+    nodes = np.concatenate([np.zeros(1, trees[0].dtype), *trees])
+    nodes["is_leaf"][0], nodes["value"][0] = 1, float(fitted._baseline_prediction.item())
+    first, leaf = np.repeat(starts[:-1], np.diff(starts)), nodes["is_leaf"].astype(bool)
+    left, right = (np.where(leaf, LEAF, nodes[side] + first).astype(np.int32) for side in ("left", "right"))
+    return BoostedTrees(
+        fitted.n_features_in_,
+        starts[:-1],
+        left,
+        right,
+        np.where(leaf, LEAF, nodes["feature_idx"]).astype(np.int32),
+        np.where(leaf, 0.0, np.minimum(nodes["num_threshold"], np.finfo(np.float64).max)),  # infinity: all but gaps
+        nodes["missing_go_to_left"].astype(bool),
+        np.asarray(nodes["value"], dtype=np.float64),
+        counts=np.array([len(trees) + 1]),
+        start=0.0,
+    )
 
 
 def ridge(x: Matrix, s: NDArray[np.bool_], weight: Array, seed: int) -> Ridge:

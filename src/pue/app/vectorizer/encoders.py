@@ -6,20 +6,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import pandas as pd
+import sklearn
 from numpy.typing import NDArray
-from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
-from sklearn.pipeline import Pipeline
-from skrub import DatetimeEncoder
 from threadpoolctl import threadpool_limits
 
 from pue.app.vectorizer.columns import as_numbers, as_times, as_words
+from pue.errors import InvalidInput
 from pue.persistence import kept
 
 Kind = Literal["number", "category", "text", "date", "boolean"]
@@ -99,42 +96,58 @@ class Categories:
 @kept
 @dataclass(frozen=True)
 class Dates:
-    """Year, month, day, weekday, where there is one the hour, and seconds since 1970; medians where it is missing."""
+    """Year, month, day, where there is one the hour, seconds since 1970 and weekday; medians where it is missing."""
 
     kind: ClassVar[Kind] = "date"
     name: str
     form: str | None
     """How text spells the dates; None: they came as dates."""
-    encoder: Any
-    """skrub's DatetimeEncoder."""
+    clock: bool
+    """Whether some were not at midnight."""
     medians: list[float]
     missing: bool
+
+    def __post_init__(self) -> None:
+        if len(self.medians) != 5 + self.clock:
+            raise InvalidInput(f"the medians of column {self.name!r} do not fit its parts. Fit the model again.")
 
     @classmethod
     def fit(cls, name: str, column: pd.Series, form: str | None) -> Dates:
         times = as_times(column, name, form)
-        encoder = DatetimeEncoder(add_weekday=True)
-        features = encoder.fit_transform(times.rename("")).to_numpy(np.float32)
-        medians = np.nanmedian(features, axis=0).tolist()
-        return cls(name, form, encoder, medians, bool(times.isna().any()))
+        known = times.dropna()
+        clock = not bool((known.dt.normalize() == known).all())
+        medians = [float(np.nanmedian(part)) for part in _calendar(times, clock).values()]
+        return cls(name, form, clock, medians, bool(times.isna().any()))
 
     @property
     def names(self) -> list[str]:
-        parts = [part.replace("_", " ") for part in self.encoder.extracted_features_]
+        parts = [part for part in _PARTS if self.clock or part != "hour"]
         return [f"{self.name} {part}" for part in parts] + [f"{self.name} is missing"] * self.missing
 
     def encode(self, column: pd.Series, out: NDArray[np.float32]) -> None:
         times = as_times(column, self.name, self.form)
         gaps = times.isna().to_numpy()
         n = len(self.medians)
-        out[:, :n] = self.encoder.transform(times.rename("")).to_numpy(np.float32)
+        for place, part in enumerate(_calendar(times, self.clock).values()):
+            out[:, place] = part
         out[gaps, :n] = self.medians
         if self.missing:
             out[:, n] = gaps
 
 
+_PARTS = ("year", "month", "day", "hour", "total seconds", "weekday")
+
+
+def _calendar(times: pd.Series, clock: bool) -> dict[str, NDArray[np.float32]]:
+    """The parts of every time, NaN where there is none."""
+    at = times.dt
+    parts = {"year": at.year, "month": at.month, "day": at.day, **({"hour": at.hour} if clock else {})}
+    parts |= {"total seconds": (times - pd.Timestamp(0)) / pd.Timedelta("1s"), "weekday": at.day_of_week + 1}
+    return {name: part.to_numpy(np.float32) for name, part in parts.items()}
+
+
 @kept
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Texts:
     """Hashed words, or pieces of words where values are single ones, weighted by rarity and projected on the main
     directions of the training rows. Missing text is all zeros.
@@ -144,8 +157,16 @@ class Texts:
 
     kind: ClassVar[Kind] = "text"
     name: str
-    pipeline: Any
-    """scikit-learn's HashingVectorizer, TfidfTransformer and TruncatedSVD."""
+    pieces: bool
+    """Of words, not words."""
+    rarity: NDArray[np.float64]
+    """Of what falls into each bucket."""
+    directions: NDArray[np.float64]
+    """(features, buckets)."""
+
+    def __post_init__(self) -> None:
+        if self.rarity.shape != (TEXT_BUCKETS,) or self.directions.shape[1:] != (TEXT_BUCKETS,):
+            raise InvalidInput(f"the directions of column {self.name!r} do not fit its buckets. Fit the model again.")
 
     @classmethod
     def fit(cls, name: str, column: pd.Series, seed: int) -> Texts:
@@ -154,36 +175,43 @@ class Texts:
         if len(codes) > TEXT_ROWS:
             codes = np.random.default_rng(seed).choice(codes, TEXT_ROWS, replace=False)
         rows = [words[code] for code in codes]
-        steps = _hasher(rows), TfidfTransformer(), TruncatedSVD(TEXT_FEATURES, random_state=seed)
-        pipeline = Pipeline(list(zip(("hash", "weight", "project"), steps, strict=True)))
+        pieces = sum(len(re.findall(_WORD, row)) < 2 for row in rows) >= len(rows) / 2
+        counts = _hasher(pieces).transform(rows)
+        weight = sklearn.feature_extraction.text.TfidfTransformer().fit(counts)
+        svd = sklearn.decomposition.TruncatedSVD(TEXT_FEATURES, random_state=seed)
         # One thread: the same on every machine, and no slower, for the matrices are small. Texts that differ only in
         # their case have no variance to explain.
         with threadpool_limits(1), np.errstate(invalid="ignore"):
-            svd = pipeline.fit(rows)[-1]
+            svd.fit(weight.transform(counts))
         rank = int((svd.singular_values_ > NO_DIRECTION * svd.singular_values_[0]).sum())
-        svd.components_ = svd.components_[: max(1, rank)]
-        return cls(name, pipeline)
+        return cls(name, pieces, weight.idf_, np.ascontiguousarray(svd.components_[: max(1, rank)]))
 
     @property
     def names(self) -> list[str]:
-        return [f"{self.name} text {number}" for number in range(1, len(self.pipeline[-1].components_) + 1)]
+        return [f"{self.name} text {number}" for number in range(1, len(self.directions) + 1)]
 
     def encode(self, column: pd.Series, out: NDArray[np.float32]) -> None:
         codes, words = as_words(column, self.name)
         features = np.zeros((len(words) + 1, out.shape[1]), np.float32)  # the last row is for the code −1
+        hasher = _hasher(self.pieces)
         for start in range(0, len(words), TEXT_ROWS):
             some = slice(start, start + TEXT_ROWS)
-            features[:-1][some] = self.pipeline.transform(words[some])
+            features[:-1][some] = self._projected(hasher.transform(words[some]))
         out[:] = features[codes]
 
+    def _projected(self, counts: Any) -> NDArray[np.float64]:
+        counts.data *= self.rarity[counts.indices]
+        weighted = sklearn.preprocessing.normalize(counts, copy=False)  # by its length
+        return np.asarray(weighted @ self.directions.T)
 
-def _hasher(rows: Sequence[str]) -> HashingVectorizer:
-    single = sum(len(re.findall(_WORD, row)) < 2 for row in rows)
-    words, pieces = {"token_pattern": _WORD}, {"analyzer": "char_wb", "ngram_range": (3, 4)}
-    return HashingVectorizer(
+
+def _hasher(pieces: bool) -> Any:
+    """What counts words, or pieces of three or four letters, by their hash; it has nothing to learn."""
+    kind = {"analyzer": "char_wb", "ngram_range": (3, 4)} if pieces else {"token_pattern": _WORD}
+    return sklearn.feature_extraction.text.HashingVectorizer(
         n_features=TEXT_BUCKETS,
         norm=None,
         alternate_sign=False,
         dtype=np.float64,  # processors then agree to the last bit of a float, and so on folds drawn by content
-        **(words if single < len(rows) / 2 else pieces),
+        **kind,
     )

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from skrub import ToDatetime
-from skrub.core import RejectColumn
 
 from pue.app.sources.problems import listed
 from pue.app.vectorizer.columns import as_words, held, spelt_numbers
@@ -129,6 +127,9 @@ def _fit_encoder(name: str, column: pd.Series, whole: pd.Series, seed: int) -> E
 
 
 def _date_format(words: list[str]) -> str | None:
+    from skrub import ToDatetime  # a second to import, for nothing where a model only predicts
+    from skrub.core import RejectColumn
+
     try:
         form: str | None = ToDatetime().fit(pd.Series(words, dtype="str")).format_
     except RejectColumn:
