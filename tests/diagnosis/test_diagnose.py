@@ -11,13 +11,18 @@ import pytest
 import torch
 from scipy import sparse
 
+from pue.basis import Basis
 from pue.core.data import PUData, Scenario
 from pue.core.theory import weighting_gap_bound
 from pue.diagnosis.diagnose import Diagnosis
 from pue.diagnosis.diagnose import diagnose as diagnose_anything
 from pue.errors import InvalidInput, UnknownName
 from pue.judging.sensitivity import worst_case
-from pue.propensity import Constant, Logistic, PropensityModel, clip_propensity
+from pue.persistence.model import load, save
+from pue.priors import PriorEstimate
+from pue.propensity import Constant, LabeledPropensity, Logistic, PropensityModel, clip_propensity
+from pue.propensity.auto import Chosen
+from pue.propensity.groups import ConstantModel
 from pue.propensity.scar import scar_test
 
 NAMES = ["size", "age", "noise"]
@@ -209,3 +214,16 @@ def test_what_cannot_be_used_is_refused() -> None:
     x[0, 1] = np.nan
     with pytest.raises(InvalidInput, match=r"NaN or infinity in column\(s\) age"):
         diagnose(x, s, prior=0.5, names=NAMES)
+
+
+def test_a_test_that_the_propensities_rest_on_is_not_made_again(tmp_path: Path) -> None:
+    x, s = (torch.from_numpy(part) for part in table(biased=True))
+    data = PUData(x, s)
+    test = scar_test(data, prior=0.5, n_draws=99, seed=3)
+    model = Chosen(ConstantModel(0.3), (), test.p_value, test)
+    e, report = clip_propensity(torch.full((data.n_labeled,), 0.3, dtype=torch.float64))
+    basis = Basis(PriorEstimate.given(0.5), LabeledPropensity(e, report, model))
+    assert diagnose(data, None, basis=basis).scar is test
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert (again.test, again.p_value, again.model) == (None, test.p_value, model.model), "it is of the moment"

@@ -23,8 +23,9 @@ from pue.errors import InvalidInput
 from pue.judging.sensitivity import GAMMAS, worst_case
 from pue.priors import PriorEstimate
 from pue.propensity import FLOOR, LabeledPropensity, PropensityEstimator
+from pue.propensity.auto import Chosen
 from pue.propensity.clipping import MEMORIZED, geometric_ratio
-from pue.propensity.scar import FEWEST_LABELED, FEWEST_UNLABELED, scar_test
+from pue.propensity.scar import FEWEST_LABELED, FEWEST_UNLABELED, ScarTest, scar_test
 
 SHOWN = 10_000
 """Of so many unlabeled rows at most the propensities are estimated: they are only shown."""
@@ -62,9 +63,7 @@ def diagnose(
         raise InvalidInput(f"names must hold one name for each of the {data.x.shape[1]} columns; got {len(names)}.")
     basis = basis or settle(data, Wishes(prior, propensity), seed=seed)
     belief, found = basis.prior, basis.propensity
-    enough = data.n_labeled >= FEWEST_LABELED and int(data.unlabeled.sum()) >= FEWEST_UNLABELED
-    scar = scar_test(data, prior=belief.value, seed=seed) if enough else None
-    e = basis.e
+    scar, e = _scar(data, basis, seed), basis.e
     ranked = None if scar is None else estimated_positives(data, scar, e, belief.value, seed)
     return Diagnosis(
         n_rows=data.n_rows,
@@ -80,6 +79,16 @@ def diagnose(
         bounds=() if e is None else tuple(_bounds(data, e, belief.value)),
         recall=() if e is None or ranked is None else tuple(_recall(ranked[data.labeled], e, gammas)),
     )
+
+
+def _scar(data: PUData, basis: Basis, seed: int) -> ScarTest | None:
+    """The test that the propensities rest on, or one of its own; None where there are too few rows."""
+    if data.n_labeled < FEWEST_LABELED or int(data.unlabeled.sum()) < FEWEST_UNLABELED:
+        return None
+    model = None if basis.propensity is None else basis.propensity.model
+    if isinstance(model, Chosen) and model.test is not None:
+        return model.test
+    return scar_test(data, prior=basis.prior.value, seed=seed)
 
 
 def _of_unlabeled(data: PUData, found: LabeledPropensity, seed: int) -> Tensor | None:

@@ -11,7 +11,8 @@
 Which types there are is decided by the library, never by a file: whoever defines a type says beside it that models may
 hold it.
 
-- a frozen dataclass: `@kept`, or `@kept_with_network` where one of its fields is a network;
+- a frozen dataclass: `@kept`, or `@kept_with_network` where one of its fields is a network; a field with the metadata
+  `PASSING` is not stored;
 - an estimator in scikit-learn's style: `@kept_estimator`, with the types of its fitted attributes;
 - a function: `@kept_function`, or `keep_functions` for all functions of a registry; it is stored by name;
 - an estimator of scikit-learn or a library like it: its types in `trusted.toml`, and in `estimator_checks.CHECKS` what
@@ -20,7 +21,8 @@ hold it.
 `model.save` and `model.load` do the rest.
 """
 
+from pue.persistence.class_codecs import PASSING
 from pue.persistence.networks import NetworkParts
 from pue.persistence.registry import keep_functions, kept, kept_estimator, kept_function, kept_with_network
 
-__all__ = ["NetworkParts", "keep_functions", "kept", "kept_estimator", "kept_function", "kept_with_network"]
+__all__ = ["PASSING", "NetworkParts", "keep_functions", "kept", "kept_estimator", "kept_function", "kept_with_network"]

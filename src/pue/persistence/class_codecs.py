@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, Field, dataclass
 from dataclasses import fields as fields_of
 from functools import cache
 from numbers import Integral
@@ -14,6 +14,9 @@ from pue.errors import ModelError
 from pue.persistence.annotations import fits
 from pue.persistence.networks import NetworkParts, decode_network, encode_network
 from pue.persistence.tree import Reader, Writer, fields
+
+PASSING = {"stored": False}
+"""Metadata of a field that is not stored."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +31,23 @@ class ClassCodec:
 
 @dataclass(frozen=True)
 class DataclassCodec(ClassCodec):
-    """A dataclass: its fields by name, each checked against its annotation."""
+    """A dataclass: its fields by name, each checked against its annotation. One with the metadata `PASSING` belongs to
+    the moment, and comes back as its default."""
 
     network: NetworkParts | None = None
 
     def encode(self, value: Any, writer: Writer, at: str) -> Any:
-        return _encode({entry.name: getattr(value, entry.name) for entry in fields_of(value)}, self.network, writer, at)
+        return _encode({entry.name: getattr(value, entry.name) for entry in self._fields}, self.network, writer, at)
+
+    @property
+    def _fields(self) -> list[Field[Any]]:
+        kind: Any = self.kind
+        return [entry for entry in fields_of(kind) if entry.metadata != PASSING]
 
     def decode(self, payload: Any, reader: Reader, at: str) -> Any:
         kind: Any = self.kind
-        needed = [e.name for e in fields_of(kind) if e.default is MISSING and e.default_factory is MISSING]
-        found = fields(payload, at, needed, optional=[e.name for e in fields_of(kind) if e.name not in needed])
+        needed = [e.name for e in self._fields if e.default is MISSING and e.default_factory is MISSING]
+        found = fields(payload, at, needed, optional=[e.name for e in self._fields if e.name not in needed])
         values = _decode(found, self.network, reader, at)
         return _construct(kind, _checked(values, _hints(kind), kind.__name__), at)
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from pue.backbones.dense import mlp
 from pue.core.data import Features, PUData, is_image, possible_prior
-from pue.persistence import kept
+from pue.persistence import PASSING, kept
 from pue.propensity.crossfit import CrossFit, possible_folds
 from pue.propensity.groups import Constant, ConstantModel
 from pue.propensity.joint import Joint
@@ -25,7 +25,7 @@ from pue.propensity.neighbors import Neighbors
 from pue.propensity.network import Network
 from pue.propensity.pool import Pool, Pooled
 from pue.propensity.protocol import PropensityEstimator, PropensityModel
-from pue.propensity.scar import FEWEST_LABELED, FEWEST_UNLABELED, scar_test, without_gaps
+from pue.propensity.scar import FEWEST_LABELED, FEWEST_UNLABELED, ScarTest, scar_test, without_gaps
 from pue.training import Augmentation, Batching, Training
 
 LEVEL = 0.05
@@ -81,10 +81,13 @@ class Auto:
             possible_folds(data)
             return Chosen(unbiased, (), None)
         joint = Joint(columns=self.columns).fit(data, prior=prior, seed=seed)
-        p = None if data.sample_weight is not None else _scar_p_value(data, prior, seed)
-        if self.columns is not None or p is None or p <= LEVEL:
-            return Chosen(joint, (unbiased,), p)
-        return Chosen(unbiased, (joint,), p)
+        if data.sample_weight is not None:  # the test counts rows
+            return Chosen(joint, (unbiased,), None)
+        test = _scar_test(data, prior, seed)
+        p = 1.0 if test is None else test.p_value
+        if self.columns is not None or p <= LEVEL:
+            return Chosen(joint, (unbiased,), p, test)
+        return Chosen(unbiased, (joint,), p, test)
 
     def _pool(self, data: PUData, prior: float, seed: int) -> Pooled:
         most = possible_folds(data)
@@ -105,6 +108,8 @@ class Chosen(PropensityModel):
     others: tuple[PropensityModel, ...]
     p_value: float | None
     """Of the test of SCAR; None: not tested."""
+    test: ScarTest | None = field(default=None, metadata=PASSING)
+    """For who asks the same of the same rows."""
 
     def __call__(self, x: Features) -> Tensor:
         return self.model(x)
@@ -131,9 +136,9 @@ class Chosen(PropensityModel):
         return self.model.description
 
 
-def _scar_p_value(data: PUData, prior: float, seed: int) -> float | None:
-    """Of the test of SCAR at this prior; None where there are too few rows for it."""
+def _scar_test(data: PUData, prior: float, seed: int) -> ScarTest | None:
+    """SCAR at this prior; None where there are too few rows to test it."""
     if data.n_labeled < FEWEST_LABELED or int(data.unlabeled.sum()) < FEWEST_UNLABELED:
-        return 1.0
+        return None
     prior = possible_prior(prior, data.labels, data.scenario)
-    return scar_test(PUData(without_gaps(data.x), data.labels, data.scenario), prior=prior, seed=seed).p_value
+    return scar_test(PUData(without_gaps(data.x), data.labels, data.scenario), prior=prior, seed=seed)

@@ -114,7 +114,7 @@ def read_histogram_boosting(fitted: Any) -> BoostedTrees:
         np.where(leaf, LEAF, nodes["feature_idx"]).astype(np.int32),
         np.where(leaf, 0.0, np.minimum(nodes["num_threshold"], np.finfo(np.float64).max)),  # infinity: all but gaps
         nodes["missing_go_to_left"].astype(bool),
-        np.asarray(nodes["value"], dtype=np.float64),
+        np.ascontiguousarray(nodes["value"], dtype=np.float64),
         counts=np.array([len(trees) + 1]),
         start=0.0,
     )

@@ -20,15 +20,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import sklearn
 import torch
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import gen_batches
 from torch import Tensor
 
@@ -274,12 +270,12 @@ def _embed(x: Features, population: NDArray[np.int64], seed: int) -> Array:
     is_sparse = sparse.issparse(x)
     sample = as_matrix(select(x, torch.from_numpy(population[:_TRAINING_ROWS])))
     # Pixels share one scale; standardising those that are almost always black would make noise loud.
-    steps: list[Any] = [StandardScaler(with_mean=not is_sparse, with_std=not is_bytes(x))]
+    steps: list[Any] = [sklearn.preprocessing.StandardScaler(with_mean=not is_sparse, with_std=not is_bytes(x))]
     if sample.shape[1] > _COLUMNS:
         width = min(_COLUMNS, sample.shape[0] - 1)
-        truncated = TruncatedSVD(width, random_state=derive(seed, 3) % 2**32)
-        steps.append(truncated if is_sparse else PCA(width, svd_solver="covariance_eigh"))
-    reduce = make_pipeline(*steps).fit(sample)
+        truncated = sklearn.decomposition.TruncatedSVD(width, random_state=derive(seed, 3) % 2**32)
+        steps.append(truncated if is_sparse else sklearn.decomposition.PCA(width, svd_solver="covariance_eigh"))
+    reduce = sklearn.pipeline.make_pipeline(*steps).fit(sample)
     pieces = [reduce.transform(as_matrix(x[rows])) for rows in gen_batches(x.shape[0], 4096)]
     if is_sparse and len(steps) == 1:
         pieces = [piece.toarray() for piece in pieces]
@@ -292,9 +288,13 @@ def _fit_score(z: Array, labeled: NDArray[np.bool_], unlabeled: NDArray[np.bool_
     rows = np.concatenate([np.flatnonzero(mask)[:_TRAINING_ROWS] for mask in (labeled, unlabeled)])
     if score is None:
         n_components, random_state = min(_LANDMARKS, len(rows)), derive(seed, 4) % 2**32
-        radial = Nystroem(gamma=1 / z.shape[1], n_components=n_components, random_state=random_state)
-        linear = LogisticRegression(solver="newton-cholesky", max_iter=1000)
-        score = make_pipeline(make_union(FunctionTransformer(), radial), linear)
+        radial = sklearn.kernel_approximation.Nystroem(
+            gamma=1 / z.shape[1], n_components=n_components, random_state=random_state
+        )
+        linear = sklearn.linear_model.LogisticRegression(solver="newton-cholesky", max_iter=1000)
+        score = sklearn.pipeline.make_pipeline(
+            sklearn.pipeline.make_union(sklearn.preprocessing.FunctionTransformer(), radial), linear
+        )
     model = clone(score)
     model.fit(z[rows], labeled[rows].astype(int))
     if hasattr(model, "decision_function"):
