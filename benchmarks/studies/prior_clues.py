@@ -42,8 +42,7 @@ PRIORS = (0.01, 0.75)
 SIZES = (1000, 2500, 5000)
 FEWEST = 25
 RIDGE = 1.0
-NAMES = {"single": 4, "case_control": 3}
-"""Which line, and how many clues it has."""
+LINES = ("single", "case_control")
 
 Floats = NDArray[np.float64]
 
@@ -148,7 +147,7 @@ def main() -> None:
             file.flush()
             known.append(record)
             print(f"\r{number}/{len(wanted)}", end="", file=sys.stderr)
-    for kind in NAMES:
+    for kind in LINES:
         report(known, kind)
 
 

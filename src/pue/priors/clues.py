@@ -3,12 +3,14 @@
 No estimator below is right without an assumption: SCAR, classes that are apart somewhere, labels of a known frequency.
 Which of them holds on a table nobody can see. So their answers are clues:
 
-    logit π = β₀ + β₁ logit DEDPUL + β₂ logit Elkan–Noto + β₃ logit AUC + β₄ logit labeled share + noise,
+    logit π = β₀ + (β₁ + β₂ logit AUC) logit DEDPUL + β₃ logit labeled share + noise,
 
-AUC being that of the held-out scores, labeled against not. `benchmarks/studies/prior_clues.py` fitted β and the spread
-of the noise on development tables: real and generated, five ways of labeling, π from .01 to .75, from 5 to 70 % of
-the positives labeled. The interval is what was left unexplained there, a table at a time: it is as wide as the clues
-were wrong on tables that had no part in the fit. It assumes a table like those, and nothing about the labeling.
+AUC being that of the held-out scores, labeled against not: the better they tell rows apart, the more DEDPUL is worth.
+`benchmarks/studies/prior_clues.py` fitted β and the spread of the noise on development tables: real and generated, five
+ways of labeling, π from .01 to .75, from 5 to 70 % of the positives labeled. The interval is what was left unexplained
+there, a table at a time: it is as wide as the clues were wrong on tables that had no part in the fit. What it assumes
+is a table like those. In particular it leans on the labeled share: where far fewer or far more of the positives are
+labeled, π is higher or lower than it says.
 """
 
 from __future__ import annotations
@@ -21,7 +23,6 @@ from scipy.stats import rankdata
 
 from pue.core.data import Scenario
 from pue.priors.dedpul import dedpul
-from pue.priors.elkan_noto import elkan_noto
 from pue.priors.evidence import Evidence, Floats
 from pue.priors.shares import lowest_prior
 
@@ -41,16 +42,16 @@ class Line:
     """Standard deviation of what the line misses, on tables that had no part in it."""
 
 
-SINGLE = Line(0.0, (0.5, 0.2, 0.0, 0.3), 0.66)
-CASE_CONTROL = Line(0.0, (0.5, 0.2, 0.0), 0.7)
+SINGLE = Line(0.94, (-0.08, 0.20, 0.54), 0.684)
+CASE_CONTROL = Line(-0.31, (0.13, 0.14), 0.684)
+"""Without the labeled share, which says nothing where the labels were collected beside the population."""
 
 
 def clues(rows: Evidence) -> Floats:
-    """log-odds of DEDPUL, Elkan–Noto and the AUC of the scores and, of a single sample, of the labeled share."""
-    shares = [dedpul(rows), elkan_noto(rows), auc(rows)]
-    if rows.scenario is Scenario.SINGLE_SAMPLE:
-        shares.append(lowest_prior(rows))
-    return np.asarray(logit(np.clip(shares, SURE, 1 - SURE)))
+    """logit DEDPUL, its product with the log-odds of the AUC and, of a single sample, logit labeled share."""
+    estimate, told_apart, labeled = logit(np.clip([dedpul(rows), auc(rows), lowest_prior(rows)], SURE, 1 - SURE))
+    found = [estimate, estimate * told_apart, labeled]
+    return np.array(found if rows.scenario is Scenario.SINGLE_SAMPLE else found[:2])
 
 
 def from_clues(rows: Evidence, reach: float) -> tuple[float, float, float]:
