@@ -489,6 +489,24 @@ def test_of_a_large_table_a_fifth_is_scored(path: Path, memory: Memory, monkeypa
     assert torch.equal(scored.weights.positive, expected.positive)
 
 
+def test_of_a_very_large_table_a_tenth_is_held_out_of_the_one_classifier(
+    path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = read_rows(open_source(path), Roles("s", propensity="e", truth="y"))
+    basis = prepare(rows, PLAIN)
+    monkeypatch.setattr(learn, "ONCE", 100)
+    monkeypatch.setattr(learn, "classifier_of", lambda recipe, prepared: memory)
+    _, scored = learn.learn(rows, PLAIN, basis, lambda text: None)
+    (entry,) = Memory.log
+    assert len(entry["labels"]) == 108
+    assert len(scored.scores) == len(scored.labels) == 12
+    assert scored.e is not None
+    assert basis.e is not None
+    assert sorted([*entry["propensity"].tolist(), *scored.e.tolist()]) == sorted(basis.e.tolist())
+    held = {tuple(row) for row in rows.data.x.tolist()} - {tuple(row) for row in entry["x"].tolist()}
+    assert len(held) == 12, "no copy of a row is on both sides"
+
+
 # ------------------------------------------------------------------------------------------- the model
 
 

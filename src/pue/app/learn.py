@@ -13,7 +13,8 @@ from pue.app.preparation import Preparation
 from pue.app.recipe import Recipe, Say
 from pue.app.rows import Rows
 from pue.app.stream import StreamedRows
-from pue.core.data import PUData, possible_prior
+from pue.core.data import PUData, possible_prior, select
+from pue.core.folds import content_holdout
 from pue.core.randomness import derive
 from pue.core.weights import RowWeights
 from pue.estimators.classifier import PUClassifier
@@ -23,6 +24,9 @@ from pue.training.processes import on_first
 
 WHOLE = 50_000
 """Up to so many rows, every row is scored by a model that has not seen it; of larger tables, a fifth."""
+ONCE, HELD_OUT = 250_000, 0.1
+"""Of still larger tables this share is held out of the classifier itself: few of so many rows are missed, and a second
+model would take as long again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +54,30 @@ def learn(rows: Rows | StreamedRows, recipe: Recipe, prepared: Preparation, say:
 def _learn(rows: Rows, recipe: Recipe, prepared: Preparation, say: Say) -> tuple[Any, HeldOutScores]:
     """A classifier of all rows, and scores by others like it that have not seen what they score."""
     data = rows.data
-    classifier = classifier_of(recipe, prepared)
-    if isinstance(classifier, PUClassifier):
-        classifier.fit(data.x, data.labels, propensity=prepared.e)
-    else:  # its model knows nothing of process groups
-        classifier = on_first(lambda: classifier.fit(data.x, data.labels, propensity=prepared.e))
+    if data.n_rows > ONCE:
+        return _learn_once(data, recipe, prepared, say)
+    classifier = _fitted(classifier_of(recipe, prepared), data, prepared.e)
     say("scoring rows with models that have not seen them")
     return classifier, score_held_out(classifier, data, prepared, prepared.e, recipe)
+
+
+def _learn_once(data: PUData, recipe: Recipe, prepared: Preparation, say: Say) -> tuple[Any, HeldOutScores]:
+    """A classifier of all rows but some, no copy of which it has seen, and their scores."""
+    held = torch.from_numpy(content_holdout(data.x, data.labels, HELD_OUT, seed=derive(recipe.seed, 7)))
+    seen = data.take(~held)
+    prior = possible_prior(prepared.prior.value, seen.labels, seen.scenario)
+    e = None if prepared.e is None else prepared.e[~held[data.labeled]]
+    classifier = _fitted(classifier_of(recipe, prepared).set_params(prior=prior), seen, e)
+    say("scoring rows that were held out")
+    scores = torch.from_numpy(classifier.decision_function(select(data.x, held))).double()
+    return classifier, _judged(scores, held, data, prepared)
+
+
+def _fitted(classifier: Any, data: PUData, e: Tensor | None) -> Any:
+    if isinstance(classifier, PUClassifier):
+        return classifier.fit(data.x, data.labels, propensity=e)
+    # its model knows nothing of process groups
+    return on_first(lambda: classifier.fit(data.x, data.labels, propensity=e))
 
 
 def _learn_streamed(rows: StreamedRows, recipe: Recipe, prepared: Preparation, say: Say) -> tuple[Any, HeldOutScores]:
@@ -93,12 +114,17 @@ def score_held_out(
         classifier, data, prior=prior, propensity=own, folds=folds, scored=scored, jobs=recipe.jobs, seed=seed
     )
     kept = ~torch.isnan(scores)
-    labels = data.labels[kept]
-    chosen = kept[data.labeled]
+    return _judged(scores[kept], kept, data, prepared)
+
+
+def _judged(scores: Tensor, held: Tensor, data: PUData, prepared: Preparation) -> HeldOutScores:
+    """Scores of the rows held out, and what they are judged by."""
+    labels = data.labels[held]
+    chosen = held[data.labeled]
     e = None if prepared.judging is None else prepared.judging[chosen]
     readings = _columns(None if prepared.readings is None else prepared.readings[chosen])
-    weights = pu_row_weights(labels, prior, e, data.scenario)
-    return HeldOutScores(scores[kept], labels, e, readings, weights)
+    weights = pu_row_weights(labels, prepared.prior.value, e, data.scenario)
+    return HeldOutScores(scores, labels, e, readings, weights)
 
 
 def _columns(readings: Tensor | None) -> tuple[Tensor, ...]:

@@ -72,16 +72,8 @@ def prepare(rows: Rows | StreamedRows, recipe: Recipe, say: Say = lambda text: N
             return Preparation(prior, None, None, None, None, None, diagnosis)
         if found.model is None:
             return Preparation(prior, found.e, found.e, None, None, found.report, diagnosis)
-        e = _of_all_labeled(found.model, rows, chosen[sample.labeled], found.e)
-        judging, readings = _judging(rows, e, seed), _readings(found.model, rows)
-        return Preparation(prior, e, judging, readings, found.model, found.report, diagnosis)
-
-
-def _readings(model: PropensityModel, rows: Rows | StreamedRows) -> Tensor:
-    """What the model's readings after the first, which is `Preparation.e`, say of all labeled rows."""
-    numbers = torch.arange(len(rows.labeled_numbers()))
-    parts = [model.readings(rows.labeled_features(part))[:, 1:] for part in torch.split(numbers, 65_536)]
-    return torch.cat(parts).clamp(FLOOR, 1.0)
+        e, readings = _of_all_labeled(found.model, rows, chosen[sample.labeled], found.e)
+        return Preparation(prior, e, _judging(rows, e, seed), readings, found.model, found.report, diagnosis)
 
 
 def _judging(rows: Rows | StreamedRows, e: Tensor, seed: int) -> Tensor:
@@ -92,13 +84,27 @@ def _judging(rows: Rows | StreamedRows, e: Tensor, seed: int) -> Tensor:
     return from_others(e, fit_reduction(images, seed=seed)(images))
 
 
-def _of_all_labeled(model: PropensityModel, rows: Rows | StreamedRows, sampled: Tensor, e: Tensor) -> Tensor:
-    """Rows outside the sample were never seen by the model; those inside keep their out-of-fold estimates."""
+def _of_all_labeled(
+    model: PropensityModel, rows: Rows | StreamedRows, sampled: Tensor, e: Tensor
+) -> tuple[Tensor, Tensor]:
+    """ê of all labeled rows, and what the model's other readings say of them. Rows outside the sample were never seen
+    by the model; those inside keep their out-of-fold estimates.
+    """
     numbers, order = rows.labeled_numbers().sort()
+    inside = order[torch.searchsorted(numbers, sampled)]
     everywhere = torch.full((len(numbers),), math.nan, dtype=torch.float64)
-    everywhere[order[torch.searchsorted(numbers, sampled)]] = e
-    others = torch.nonzero(everywhere.isnan())[:, 0]
-    asked = model.few(FEW)
-    for part in torch.split(others, 65_536) if len(others) else ():
-        everywhere[part] = asked(rows.labeled_features(part)).clamp(FLOOR, 1.0)
-    return everywhere
+    everywhere[inside] = e
+    outside = torch.nonzero(everywhere.isnan())[:, 0]
+    seen = _readings(model, rows, inside)
+    readings = torch.empty((len(numbers), seen.shape[1]), dtype=torch.float64)
+    readings[inside] = seen
+    if len(outside):
+        readings[outside] = _readings(model.few(FEW), rows, outside)
+        everywhere[outside] = readings[outside, 0]
+    return everywhere, readings[:, 1:]
+
+
+def _readings(model: PropensityModel, rows: Rows | StreamedRows, labeled: Tensor) -> Tensor:
+    """Of some labeled rows, counted among themselves; the first reading is ê."""
+    parts = [model.readings(rows.labeled_features(part)).double() for part in torch.split(labeled, 65_536)]
+    return torch.cat(parts).clamp(FLOOR, 1.0)
