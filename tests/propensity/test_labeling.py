@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from pue.core.data import PUData
+from pue.propensity import Auto, auto
+from pue.propensity.auto import Chosen
+from pue.propensity.joint import Joint, JointModel
 from pue.propensity.labeling import read_histogram_boosting
 
 
@@ -20,3 +25,16 @@ def test_the_nodes_of_histogram_boosting_give_its_scores_to_the_last_bit(gaps: f
     trees = read_histogram_boosting(fitted)
     assert trees.n_trees == 31
     np.testing.assert_array_equal(trees.log_odds(x), fitted.decision_function(x))
+
+
+def test_large_tables_get_the_sparing_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    x = torch.from_numpy(rng.normal(size=(120, 2)))
+    data = PUData(x, torch.from_numpy((x[:, 0].numpy() > 0.8).astype(np.int8)))
+    monkeypatch.setattr(auto, "SPARING", Joint(rounds=1, trees=2, members=("small_forest",)))
+    monkeypatch.setattr(auto, "MANY", 119)
+    found = Auto(columns=(1,)).fit(data, prior=0.5)
+    assert isinstance(found, Chosen)
+    assert isinstance(found.model, JointModel)
+    assert (list(found.model.shares), found.model.looks_at) == (["small_forest"], (1,))
+    assert found.model.folds[0][0].trees.n_trees == 30  # type: ignore[attr-defined]

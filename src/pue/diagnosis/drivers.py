@@ -18,13 +18,16 @@ from pue.propensity.logistic import labeled_probability
 from pue.propensity.scar import ScarTest
 
 FOLDS = 3
+MOST = 30_000
+"""Rows of the population that a score is fitted to; of more, every second, third, …"""
 
 
 def estimated_positives(data: PUData, scar: ScarTest, e: Tensor | None, prior: float, seed: int) -> Tensor:
     """1 for rows among the π n that rank highest by a score they did not help to fit, 0 for others, NaN for unknown.
 
     The score is a logistic regression of the labeled rows, weighted by 1/ê, against the population: unweighted it would
-    take the bias of the labels for a mark of the class. Images keep the ranking of the SCAR test, in which it does.
+    take the bias of the labels for a mark of the class. Of a large population some rows stand for all. Images keep the
+    ranking of the SCAR test, in which it does.
     """
     if is_image(data.x):
         return torch.where(torch.isnan(scar.depth), torch.nan, (scar.depth <= 1).double())
@@ -35,10 +38,12 @@ def estimated_positives(data: PUData, scar: ScarTest, e: Tensor | None, prior: f
     fold = torch.from_numpy(content_folds(data.x, data.labels, FOLDS, seed=seed))
 
     def called(k: int) -> Tensor:
-        labeled, background = (torch.nonzero(rows & (fold != k))[:, 0] for rows in (data.labeled, population))
+        labeled, everyone = (torch.nonzero(rows & (fold != k))[:, 0] for rows in (data.labeled, population))
+        background = everyone[:: -(-len(everyone) // MOST)]
+        each = len(everyone) / len(background)
         rows = torch.cat([labeled, background])
         target = torch.arange(len(rows)) < len(labeled)
-        weights = torch.cat([weight[labeled], torch.ones(len(background), dtype=torch.float64)])
+        weights = torch.cat([weight[labeled], torch.full((len(background),), each, dtype=torch.float64)])
         scores = labeled_probability(select(data.x, rows), target, weights, C=1.0)(select(data.x, fold == k))
         return (scores >= scores[population[fold == k]].quantile(1 - prior)).double()
 

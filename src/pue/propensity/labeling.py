@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -132,17 +133,22 @@ def ridge(x: Matrix, s: NDArray[np.bool_], weight: Array, seed: int) -> Ridge:
     return Ridge(mean, scale, _solve(z, s, weight, STRENGTHS[int(np.argmax(likelihoods))]))
 
 
-def forest(x: Matrix, s: NDArray[np.bool_], weight: Array, seed: int) -> Leaves:
-    """Sixty trees with leaves of fifteen rows or more: smooth where labels are few."""
+def forest(x: Matrix, s: NDArray[np.bool_], weight: Array, seed: int, *, trees: int = 60) -> Leaves:
+    """Trees with leaves of fifteen rows or more: smooth where labels are few."""
     rows = PUData(torch.from_numpy(np.ascontiguousarray(x)), torch.from_numpy(s.astype(np.int8)))
     mass = torch.from_numpy(weight / weight.sum())
     weights = RowWeights(mass * rows.labeled, mass * ~rows.labeled)
-    return Leaves(Forest(n_trees=60, min_leaf=15).fit(rows, weights, seed))
+    return Leaves(Forest(n_trees=trees, min_leaf=15).fit(rows, weights, seed))
 
 
 Fit = Callable[[Matrix, NDArray[np.bool_], Array, int], Labeling]
 """(rows, labeled, weights, seed) → fitted."""
-MEMBERS: dict[str, Fit] = {"boosted": boosted, "forest": forest, "logistic": ridge}
+MEMBERS: dict[str, Fit] = {
+    "boosted": boosted,
+    "forest": forest,
+    "logistic": ridge,
+    "small_forest": partial(forest, trees=30),
+}
 
 
 def bin_edges(x: Matrix) -> Array:
