@@ -25,12 +25,15 @@ def problem(n: int = 1500, gap: float = 6.0, seed: int = 0) -> tuple[np.ndarray,
 
 def test_the_estimated_prior_stands_biased_labels_where_elkan_noto_does_not() -> None:
     X, s, _ = problem()
-    safe = PUClassifier(epochs=1, random_state=0).fit(X, s)
+    safe = PUClassifier(prior="clustered", epochs=1, random_state=0).fit(X, s)
     plain = PUClassifier(prior="elkan_noto", epochs=1, random_state=0).fit(X, s)
     assert safe.prior_ == pytest.approx(0.4, abs=0.05)
     assert plain.prior_ < 0.33
     assert safe.prior_estimate_.low <= safe.prior_ <= safe.prior_estimate_.high
     assert safe.prior_estimate_.method == "clustered"
+    with pytest.warns(PueWarning, match="the estimated prior may lie anywhere"):
+        default = PUClassifier(epochs=1, random_state=0).fit(X, s)
+    assert default.prior_estimate_.low < 0.4 < default.prior_estimate_.high
     assert PUClassifier(prior=0.4, epochs=1).fit(X, s).prior_estimate_ is None
 
 
@@ -41,7 +44,7 @@ def test_a_wide_interval_is_warned_about_and_a_narrow_one_is_not() -> None:
     X, s, _ = problem()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        PUClassifier(epochs=1, random_state=0).fit(X, s)
+        PUClassifier(prior="clustered", epochs=1, random_state=0).fit(X, s)
 
 
 def test_an_unknown_prior_is_named() -> None:
@@ -52,8 +55,8 @@ def test_an_unknown_prior_is_named() -> None:
 
 def test_the_classifier_takes_the_estimate_of_the_library() -> None:
     X, s, _ = problem()
-    clf = PUClassifier(epochs=1, random_state=0).fit(X, s)
-    alone = estimate_prior(PUData(torch.from_numpy(X), torch.from_numpy(s)))
+    clf = PUClassifier(prior="clustered", epochs=1, random_state=0).fit(X, s)
+    alone = estimate_prior(PUData(torch.from_numpy(X), torch.from_numpy(s)), method="clustered")
     assert clf.prior_ == pytest.approx(alone.value, abs=0.02)
 
 
@@ -84,7 +87,7 @@ def test_the_sweep_keeps_the_known_propensities_of_the_fit() -> None:
 
 def test_the_sweep_goes_over_the_interval_by_default() -> None:
     X, s, _ = problem()
-    clf = PUClassifier(epochs=1, random_state=0).fit(X, s)
+    clf = PUClassifier(prior="clustered", epochs=1, random_state=0).fit(X, s)
     found = [row.prior for row in prior_sweep(clf, X, s).rows]
     estimate = clf.prior_estimate_
     assert found == pytest.approx(sorted([estimate.low, estimate.value, estimate.high]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,23 +12,23 @@ from scipy.special import expit, logit
 from pue.core.data import PUData, Scenario
 from pue.priors import clues as clues_of
 from pue.priors import estimate_prior, evidence
-from pue.priors.clues import CASE_CONTROL, SINGLE, auc, clues, from_clues
+from pue.priors.clues import CASE_CONTROL, CLEAR, SINGLE, auc, clues, from_clues
 from pue.priors.dedpul import dedpul
 from pue.priors.interval import _drawn
 
 every_scenario = pytest.mark.parametrize("scenario", list(Scenario))
 
 
-def table(n: int = 400, scenario: Scenario = Scenario.SINGLE_SAMPLE, seed: int = 0) -> PUData:
+def table(n: int = 400, scenario: Scenario = Scenario.SINGLE_SAMPLE, seed: int = 0, *, gap: float = 1.5) -> PUData:
     rng = np.random.default_rng(seed)
     y = rng.random(n) < 0.4
-    x = rng.normal(size=(n, 3)) + 1.5 * y[:, None]
+    x = rng.normal(size=(n, 3)) + gap * y[:, None]
     return PUData(torch.from_numpy(x), torch.from_numpy((y & (rng.random(n) < 0.4)).astype(np.int64)), scenario)
 
 
 def test_the_auc_equals_a_loop_over_pairs() -> None:
     data = table(60)
-    rows = evidence(data)
+    rows = evidence(data, forest=True)
     q = np.round(rows.q, 1)  # with ties
     mass = np.random.default_rng(0).uniform(0.5, 2, 60)
     wins = total = 0.0
@@ -41,15 +43,13 @@ def test_the_auc_equals_a_loop_over_pairs() -> None:
 
 
 def evidence_like(rows, q, mass):
-    from dataclasses import replace
-
     return replace(rows, q=q, mass=mass)
 
 
 @every_scenario
 def test_the_prior_is_a_line_in_the_clues(scenario: Scenario) -> None:
     data = table(scenario=scenario)
-    rows = evidence(data)
+    rows = evidence(data, forest=True)
     single = scenario is Scenario.SINGLE_SAMPLE
     estimate = logit(dedpul(rows))
     expected = [estimate, estimate * logit(auc(rows))] + ([logit(data.n_labeled / data.n_rows)] if single else [])
@@ -57,14 +57,20 @@ def test_the_prior_is_a_line_in_the_clues(scenario: Scenario) -> None:
     line = SINGLE if single else CASE_CONTROL
     center = line.intercept + sum(slope * clue for slope, clue in zip(line.slopes, clues(rows), strict=True))
     value, low, high = from_clues(rows, 2.0)
+    spread = line.clear if auc(rows) >= CLEAR else line.spread
     assert value == pytest.approx(expit(center))
-    assert high == pytest.approx(expit(center + 2 * line.spread))
-    assert low == pytest.approx(max(expit(center - 2 * line.spread), data.n_labeled / data.n_rows if single else 0.0))
+    assert high == pytest.approx(expit(center + 2 * spread))
+    assert low == pytest.approx(max(expit(center - 2 * spread), data.n_labeled / data.n_rows if single else 0.0))
+
+
+def test_scores_that_tell_rows_apart_make_the_interval_narrower() -> None:
+    wide, narrow = (from_clues(evidence(table(gap=gap), forest=True), 2.0) for gap in (1.0, 6.0))
+    assert narrow[2] - narrow[1] < wide[2] - wide[1]
 
 
 def test_the_prior_is_never_below_what_is_labeled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clues_of, "SINGLE", type(SINGLE)(-9.0, SINGLE.slopes, SINGLE.spread))
-    rows = evidence(table())
+    monkeypatch.setattr(clues_of, "SINGLE", replace(SINGLE, intercept=-9.0))
+    rows = evidence(table(), forest=True)
     value, low, high = from_clues(rows, 2.0)
     share = rows.labeled_mass / rows.mass.sum()
     assert share <= low <= value <= high

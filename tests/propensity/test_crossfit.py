@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from torch import Tensor
 
 from pue import PUClassifier
@@ -32,10 +33,10 @@ from pue.propensity import (
     Pool,
     PropensityModel,
     clip_propensity,
-    find_propensity,
     judge_propensity,
     training_propensity,
 )
+from pue.propensity.auto import Chosen
 from pue.propensity.clipping import crump_threshold
 from pue.propensity.crossfit import reference_rows
 from pue.propensity.network import FORMS
@@ -252,7 +253,9 @@ def test_images_get_a_network_and_tables_do_not() -> None:
     pooled = Auto(folds=2, image_network=quick).fit(PUData(images, labels), prior=0.5)
     assert {name.split(" ")[0] for name in pooled.shares} == {"network", "neighbors"}
     table = Auto(folds=2).fit(PUData(images.flatten(1).double(), labels), prior=0.5)
-    assert {name.split(" ")[0] for name in table.shares} == {"logistic", "boosted", "neighbors"}
+    assert isinstance(table, Chosen)
+    thin = Auto(folds=2).fit(PUData(sparse.csr_matrix(images.flatten(1).double().numpy()), labels), prior=0.5)
+    assert {name.split(" ")[0] for name in thin.shares} == {"logistic", "neighbors"}
 
 
 # ------------------------------------------------------------------------------------------------------ neighbors
@@ -526,7 +529,7 @@ def test_a_few_models_of_a_pool_give_nearly_what_all_give() -> None:
     y = rng.random(1500) < 0.4
     x = torch.from_numpy(rng.normal(size=(1500, 3)) + 2 * y[:, None])
     data = PUData(x[:1000], torch.from_numpy((y & (rng.random(1500) < 0.5)).astype(int))[:1000])
-    pooled = find_propensity("auto").fit(data, prior=0.4)
+    pooled = Pool({"logistic": CrossFit(Logistic()), "neighbors": CrossFit(Neighbors(), 5)}).fit(data, prior=0.4)
     everyone, few = pooled(x[1000:]), pooled.few(2)(x[1000:])
     assert {len(member.models) for member in pooled.few(2).members.values()} == {2}
     assert float((few.log() - everyone.log()).abs().mean()) < 0.1

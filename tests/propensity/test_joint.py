@@ -156,10 +156,11 @@ def test_it_finds_what_drives_the_labels_though_classes_overlap(scenario: Scenar
     assert high > 3 * low
 
 
-def test_unbiased_labels_keep_most_of_their_weight() -> None:
+def test_an_estimate_costs_labels_where_there_is_nothing_to_repair() -> None:
+    """Which is why "auto" tests first."""
     data, _ = overlapping(biased=False)
     model = QUICK.fit(data, prior=0.4, seed=0)
-    assert effective_sample_size(1 / model.held_out) > 0.65 * data.n_labeled
+    assert 0.3 * data.n_labeled < effective_sample_size(1 / model.held_out) < 0.9 * data.n_labeled
 
 
 def test_the_labeling_depends_on_the_named_columns_alone() -> None:

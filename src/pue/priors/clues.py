@@ -39,11 +39,14 @@ class Line:
     intercept: float
     slopes: tuple[float, ...]
     spread: float
-    """Standard deviation of what the line misses, on tables that had no part in it."""
+    """Standard deviation of what the line misses, on tables that had no part in it …"""
+    clear: float
+    """… and where the scores tell labeled rows from the others well: an AUC of `CLEAR` or more."""
 
 
-SINGLE = Line(0.94, (-0.08, 0.20, 0.54), 0.684)
-CASE_CONTROL = Line(-0.31, (0.13, 0.14), 0.684)
+CLEAR = 0.88
+SINGLE = Line(0.943, (-0.076, 0.204, 0.536), 0.763, 0.404)
+CASE_CONTROL = Line(-0.315, (0.126, 0.139), 0.684, 0.684)
 """Without the labeled share, which says nothing where the labels were collected beside the population."""
 
 
@@ -58,8 +61,8 @@ def from_clues(rows: Evidence, reach: float) -> tuple[float, float, float]:
     """π and the ends of its interval, so many standard deviations away in log-odds; never below the labeled share."""
     line = SINGLE if rows.scenario is Scenario.SINGLE_SAMPLE else CASE_CONTROL
     center = line.intercept + float(np.dot(line.slopes, clues(rows)))
-    lowest = lowest_prior(rows)
-    value, low, high = expit(center + reach * line.spread * np.array([0.0, -1.0, 1.0]))
+    lowest, spread = lowest_prior(rows), line.clear if auc(rows) >= CLEAR else line.spread
+    value, low, high = expit(center + reach * spread * np.array([0.0, -1.0, 1.0]))
     value = float(np.clip(value, ROOM * lowest, 0.99))
     return value, float(np.clip(low, lowest, value)), float(np.clip(high, value, 1.0))
 

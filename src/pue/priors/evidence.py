@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
 from torch import Tensor
 
 from pue.core.data import Features, PUData, Scenario, as_matrix, is_image
@@ -90,15 +89,15 @@ class Evidence:
         return replace(self, **picked)
 
 
-def evidence(data: PUData, *, seed: int = 0) -> Evidence:
-    """The evidence in `data`.
+def evidence(data: PUData, *, forest: bool = False, seed: int = 0) -> Evidence:
+    """The evidence in `data`; of a table its scores may be those of a `forest`.
 
     >>> data = PUData(torch.arange(8.0)[:, None], torch.tensor([0, 0, 0, 0, 0, 1, 1, 1]))
     >>> found = evidence(data)
     >>> found.q.shape, found.z.shape, found.labeled_mass
     ((8,), (8, 1), 3.0)
     """
-    q, fold = held_out_probability(data, seed=seed)
+    q, fold = held_out_probability(data, forest=forest, seed=seed)
     z = fit_reduction(data.x, seed=seed)(data.x)
     numbers = q.double().numpy(), z.double().numpy(), fold.numpy().astype(np.int64)
     return Evidence(data.labels.numpy(), data.scenario, data.mass.numpy(), *numbers)
@@ -108,14 +107,16 @@ def as_evidence(data: PUData | Evidence) -> Evidence:
     return data if isinstance(data, Evidence) else evidence(data)
 
 
-def held_out_probability(data: PUData, *, folds: int | None = None, seed: int = 0) -> tuple[Tensor, Tensor]:
+def held_out_probability(
+    data: PUData, *, folds: int | None = None, forest: bool = False, seed: int = 0
+) -> tuple[Tensor, Tensor]:
     """q of every row from a model that has seen neither the row nor a copy of it, and the fold of every row.
 
-    The model is a forest (five folds), for images the small network of `propensity="auto"` (three), for sparse tables
-    a logistic regression.
+    The model is a logistic regression or a forest (five folds), or for images the small network of `propensity="auto"`
+    (three).
     """
     images = is_image(data.x)
-    estimator: PropensityEstimator = IMAGE_NETWORK if images else Logistic() if sparse.issparse(data.x) else Rate()
+    estimator: PropensityEstimator = IMAGE_NETWORK if images else Rate() if forest else Logistic()
     folds = min(folds or (3 if images else 5), most_folds(data.x, data.labels))
     if folds < 2:
         warnings.warn(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy import sparse
 from scipy.stats import norm
 
 from pue.core.data import PUData, Scenario, is_image, possible_prior, select
@@ -115,10 +116,11 @@ def estimate_prior(
     if few:  # warns where it cannot hold rows out; a bootstrap would mean nothing
         lowest = possible_prior(0.0, data.labels, data.scenario, data.sample_weight)
         return PriorEstimate(elkan_noto(data), lowest, 1.0, level, "elkan_noto", PRIORS["elkan_noto"].assumption, 0)
-    rows = evidence(_drawn(data), seed=seed)
     if method != ESTIMATE:
-        return _estimate(rows, method, level, n_boot, seed)
-    return _hedged(rows, level, n_boot, seed) if is_image(data.x) else _weighed(rows, level)
+        return _estimate(evidence(data, seed=seed), method, level, n_boot, seed)
+    if is_image(data.x):
+        return _hedged(evidence(data, seed=seed), level, n_boot, seed)
+    return _weighed(evidence(_drawn(data), forest=not sparse.issparse(data.x), seed=seed), level)
 
 
 def _weighed(rows: Evidence, level: float) -> PriorEstimate:
