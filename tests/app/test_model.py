@@ -870,3 +870,39 @@ def test_models_of_images_are_judged_with_the_propensities_of_the_rows_around() 
     np.testing.assert_allclose(basis.judging, expected, rtol=1e-9)
     table = prepare(Rows(PUData(x.flatten(1).float(), s), None, None), recipe)
     assert table.judging is table.e
+
+
+# ------------------------------------------------------------------------------------------------- never a constant
+
+
+def _constant(scored: Any) -> Any:
+    return replace(scored, scores=torch.zeros_like(scored.scores))
+
+
+def test_a_constant_score_is_replaced_by_a_plain_ranking_and_said_so(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = learn.learn
+
+    def one_is_constant(rows: Any, recipe: Recipe, *rest: Any) -> tuple[Any, Any]:
+        classifier, scored = real(rows, recipe, *rest)
+        return classifier, _constant(scored) if recipe.method == "forest" else scored
+
+    monkeypatch.setattr("pue.app.fit.learn", one_is_constant)
+    recipe = Recipe(prior=0.4, propensity=None, progress=False, folds=2)
+    with pytest.warns(PueWarning, match="method 'forest' gave every row the same score; 'wrapped_boosting' takes"):
+        model = fit.fit_model(read_rows(open_source(path), ROLES), recipe)
+    assert model.summary["method"]["name"] == "wrapped_boosting"
+
+
+def test_where_nothing_tells_rows_apart_there_is_no_model(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = learn.learn
+
+    def always_constant(*given: Any) -> tuple[Any, Any]:
+        classifier, scored = real(*given)
+        return classifier, _constant(scored)
+
+    monkeypatch.setattr("pue.app.fit.learn", always_constant)
+    recipe = Recipe(prior=0.4, propensity=None, progress=False, folds=2)
+    with pytest.raises(InvalidInput, match="every row gets the same score: nothing in the features tells labeled"):
+        fit.fit_model(read_rows(open_source(path), ROLES), recipe)

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from pue import PUClassifier
 from pue.errors import InvalidInput, PueWarning, UnknownName
 from pue.judging import SCORERS, calibration_error, estimate_metrics, evaluate, make_scorer
-from pue.judging.estimates import ESTIMATED
+from pue.judging.estimates import ESTIMATED, _depth
 
 
 def biased(n: int, seed: int, *, prior: float = 0.4) -> tuple[np.ndarray, ...]:
@@ -69,6 +69,27 @@ def test_other_readings_of_the_labels_widen_the_intervals_and_leave_the_estimate
     assert doubtful.recall.value == alone.recall.value
     assert doubtful.recall.high >= unbiased.recall.value > alone.recall.high
     assert doubtful.recall.low == pytest.approx(alone.recall.low, abs=0.02)
+
+
+def test_a_hidden_bias_widens_the_intervals_both_ways():
+    g, s, e, _ = biased(3000, 0)
+    alone, doubtful = (estimate_metrics(g, s, prior=0.4, propensity=e[s == 1], hidden=h) for h in (1.0, 4.0))
+    assert doubtful.recall.value == alone.recall.value
+    assert doubtful.recall.low < alone.recall.low
+    assert doubtful.recall.high > alone.recall.high
+    with pytest.raises(InvalidInput, match=r"hidden be at least 1; got 0\.95, 300 and 0\.5"):
+        estimate_metrics(g, s, prior=0.4, hidden=0.5)
+
+
+def test_depth_is_the_place_among_the_labeled_scores():
+    g = torch.tensor([0.0, 1.0, 2.0, 3.0, 1.0]).double()
+    s = torch.tensor([1, 1, 0, 1, 0])
+    expected = []
+    for value in g.tolist():
+        own = [float(h) for h, label in zip(g, s, strict=True) if label == 1]
+        below = sum(h < value for h in own) + 0.5 * sum(h == value for h in own)
+        expected.append(below / len(own) - 0.5)
+    np.testing.assert_allclose(_depth(g, s), expected)
 
 
 @pytest.mark.parametrize(("prior", "flagged"), [(0.9, 0.2), (0.2, 0.9), (0.6, 0.6)])

@@ -102,7 +102,9 @@ def _estimates(
     )  # fmt: skip
     if e is None:
         return metrics(gammas=GAMMAS), metrics()
-    return metrics(propensity=e[labeled, 0], readings=list(e[labeled, 1:].T), gammas=GAMMAS), metrics()
+    hidden = 1.0 if model.propensity_model is None else model.propensity_model.hidden_bias
+    doubt: dict[str, Any] = {"readings": list(e[labeled, 1:].T), "hidden": hidden, "gammas": GAMMAS}
+    return metrics(propensity=e[labeled, 0], **doubt), metrics()
 
 
 def prior_of(said: dict[str, Any]) -> PriorEstimate:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
 from pue.app.default_method import settled
-from pue.app.learn import learn
+from pue.app.learn import HeldOutScores, learn
 from pue.app.model import PUModel
 from pue.app.preparation import Preparation, prepare, threads
 from pue.app.recipe import Recipe, Say
@@ -18,13 +19,14 @@ from pue.app.rows import Rows
 from pue.app.stream import StreamedRows
 from pue.app.summary import summarize
 from pue.app.threshold import HeldOut, choose_threshold
-from pue.core.data import Scenario
+from pue.core.data import Scenario, is_image
 from pue.core.weights import RowWeights, effective_sample_size
-from pue.errors import PueWarning
+from pue.errors import InvalidInput, PueWarning
 from pue.judging.calibration import calibrate
 
 KEPT = 100_000
 """Held-out rows that are stored with the model."""
+FALLBACK = "wrapped_boosting"
 MANY = 500
 """Labels worth so many rows, or more, are calibrated by an isotonic curve."""
 
@@ -39,7 +41,7 @@ def fit_model(
         warnings.simplefilter("always", PueWarning)
         prepared = prepare(rows, recipe, say)
         say("training")
-        classifier, scored = learn(rows, recipe, prepared, say)
+        recipe, classifier, scored = _learn_or_fall_back(rows, recipe, prepared, say)
         say("probabilities, threshold and estimated metrics")
         many = effective_sample_size(scored.weights.positive[scored.labels == 1]) >= MANY
         method = recipe.calibration if recipe.calibration != "auto" else "isotonic" if many else "platt"
@@ -59,6 +61,39 @@ def fit_model(
     return PUModel(
         classifier, calibrator, threshold, rule, held_out, vectorizer, prepared.propensity_model, shape, facts, summary
     )
+
+
+def _learn_or_fall_back(
+    rows: Rows | StreamedRows, recipe: Recipe, prepared: Preparation, say: Say
+) -> tuple[Recipe, Any, HeldOutScores]:
+    """The classifier of the recipe; if it gives all rows one score, the plain ranking of labeled rows against the rest.
+
+    Few labels of a rare class may leave a PU risk nothing to gain: calling every row negative is then its minimum. A
+    constant ranks nothing, so it is never kept.
+    """
+    classifier, scored = learn(rows, recipe, prepared, say)
+    if not _is_constant(scored):
+        return recipe, classifier, scored
+    plain = replace(recipe, method=FALLBACK)
+    if recipe.method != FALLBACK and isinstance(rows, Rows) and not is_image(rows.data.x):
+        say("a plain ranking instead")
+        classifier, scored = learn(rows, plain, prepared, say)
+        if not _is_constant(scored):
+            warnings.warn(
+                f"method {recipe.method!r} gave every row the same score; {FALLBACK!r} takes its place, which learns "
+                "labeled rows against the rest. Its ranking can be used; label more rows to trust its probabilities.",
+                PueWarning,
+                stacklevel=3,
+            )
+            return plain, classifier, scored
+    raise InvalidInput(
+        "every row gets the same score: nothing in the features tells labeled rows from the others. Label more rows, "
+        "add columns, or check that the label column is the right one."
+    )
+
+
+def _is_constant(scored: HeldOutScores) -> bool:
+    return bool((scored.scores == scored.scores[0]).all())
 
 
 def _label_frequency(rows: Rows | StreamedRows, prepared: Preparation) -> float:

@@ -46,6 +46,11 @@ class Preparation:
     diagnosis: Diagnosis
 
     @property
+    def hidden_bias(self) -> float:
+        """See `PropensityModel.hidden_bias`; known propensities, or labels said to be unbiased, hide nothing."""
+        return 1.0 if self.propensity_model is None else self.propensity_model.hidden_bias
+
+    @property
     def prior_interval(self) -> tuple[float, float] | None:
         """The 95 % interval, whatever the level of the estimate; None for a given prior."""
         return None if self.prior.is_given else self.prior.interval(0.95)

@@ -50,8 +50,9 @@ def summarize(
         "prior_interval": prepared.prior_interval,
     }
     metrics = estimate_metrics(
-        probabilities, scored.labels, propensity=scored.e, readings=scored.readings, gammas=GAMMAS, **given
-    )
+        probabilities, scored.labels, propensity=scored.e, readings=scored.readings, hidden=prepared.hidden_bias,
+        gammas=GAMMAS, **given,
+    )  # fmt: skip
     plain = estimate_metrics(probabilities, scored.labels, **given)
     thresholds = np.unique([*np.linspace(0, 1, POINTS), threshold])
     curve = threshold_curve(probabilities, scored.weights, thresholds=thresholds, seed=recipe.seed)

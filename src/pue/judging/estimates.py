@@ -96,6 +96,7 @@ def estimate_metrics(
     sample_weight: Any = None,
     prior_interval: tuple[float, float] | None = None,
     readings: Sequence[Any] = (),
+    hidden: float = 1.0,
     gammas: tuple[float, ...] = (),
     level: float = 0.95,
     draws: int = DRAWS,
@@ -107,7 +108,9 @@ def estimate_metrics(
     positives (SCAR). Rows labeled −1 belong to the population of a single sample and are otherwise not used. Intervals
     are percentiles over resampled rows (`draws` times; 0: none), over priors if `prior_interval`, the 95 % interval of
     π, is given, and over `readings`, other propensities of the labeled rows that the labels do not rule out: each draw
-    believes one of them. `gammas`: also the worst case over propensities that are wrong by such a factor.
+    believes one of them. `hidden` is the factor by which the clearest positives may be labeled more often, or less,
+    than the least clear: overlap hides such a bias from every test, so each draw believes in some of it. `gammas`: also
+    the worst case over propensities that are wrong by such a factor.
 
     >>> rng = np.random.default_rng(0)
     >>> y = rng.random(4000) < 0.5
@@ -119,8 +122,11 @@ def estimate_metrics(
     g = torch.tensor(np.asarray(scores, dtype=np.float64))  # a copy, as below: what pandas gives may be read-only
     s = as_labels(np.array(np.asarray(labels)))
     require_scores(g, len(s))
-    if not 0 < level < 1 or draws < 0:
-        raise InvalidInput(f"level must lie in (0, 1) and draws must not be negative; got {level} and {draws}.")
+    if not 0 < level < 1 or draws < 0 or not 1 <= hidden < np.inf:
+        raise InvalidInput(
+            "level must lie in (0, 1), draws must not be negative and hidden be at least 1; got "
+            f"{level}, {draws} and {hidden}."
+        )
     scenario = Scenario.parse(scenario)
     mass = None if sample_weight is None else torch.tensor(np.asarray(sample_weight, dtype=np.float64))
     e = None if propensity is None else torch.tensor(np.asarray(propensity, dtype=np.float64))
@@ -133,10 +139,11 @@ def estimate_metrics(
         priors = _prior_draws(prior, prior_interval, draws, rng)
         believed = [_believed(s, weights, prior, reading, scenario, mass) for reading in (None, *readings)]
         chosen_reading = rng.integers(len(believed), size=draws)
+        depth, tilts = _depth(g, s), np.log(hidden) * rng.uniform(-1, 1, draws)
         drawn = np.array(
             [
-                sample.figures(pi, rng.poisson(1.0, len(g)), believed[which])
-                for pi, which in zip(priors, chosen_reading, strict=True)
+                sample.figures(pi, rng.poisson(1.0, len(g)), believed[which] * np.exp(tilt * depth))
+                for pi, which, tilt in zip(priors, chosen_reading, tilts, strict=True)
             ]
         )
         low, high = around(point, drawn, level)
@@ -212,6 +219,13 @@ def possible_recall(recall: float, prior: float, flagged: float) -> float:
     (0.6, 0.6000000000000001)
     """
     return float(np.clip(recall, max(0.0, (prior + flagged - 1) / prior), min(1.0, flagged / prior)))
+
+
+def _depth(scores: Tensor, labels: Tensor) -> Array:
+    """Where a row's score stands among those of the labeled rows: −½ the lowest, ½ the highest."""
+    labeled = np.sort(scores[labels == 1].numpy())
+    middle = np.searchsorted(labeled, scores.numpy(), "left") + np.searchsorted(labeled, scores.numpy(), "right")
+    return np.asarray(middle / (2 * len(labeled)) - 0.5)
 
 
 def _believed(

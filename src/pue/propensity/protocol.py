@@ -47,6 +47,11 @@ class PropensityModel(ABC):
         disagree about is doubt that no number of rows removes."""
         return self(x)[:, None]
 
+    @property
+    def hidden_bias(self) -> float:
+        """By what factor clear positives may be labeled more often, or less, than others without a sign of it."""
+        return 1.0
+
     def few(self, n: int) -> PropensityModel:
         """A cheaper one for rows that it has not seen: n of its models instead of all."""
         return self
