@@ -25,7 +25,7 @@ from pue.app import model as modelling
 from pue.app import preparation as preparing
 from pue.app import rows as reading
 from pue.app.classifiers import choices, make_classifier, resolved
-from pue.app.compare import Candidate, Result, chosen, compare, winner
+from pue.app.compare import Candidate, Result, alike, chosen, compare, winner
 from pue.app.evaluate import Evaluation, evaluate_source
 from pue.app.fit import _kept, _label_frequency
 from pue.app.fit_source import fit_rows
@@ -622,6 +622,15 @@ def test_a_summary_is_json_everywhere(path: Path) -> None:
 
 def result(name: str, auc: float = 0.5, **rest: Any) -> Result:
     return Result(name, 1.0, dict.fromkeys(ESTIMATED, (auc, 0.0, 1.0)), **rest)
+
+
+def test_candidates_inside_the_interval_of_the_best_are_not_told_apart() -> None:
+    def result(name: str, value: float, **fate: str) -> Result:
+        return Result(name, 1.0, {"auc": (value, value - 0.02, value + 0.02)}, **fate)
+
+    results = [result("a", 0.9), result("b", 0.885), result("c", 0.8), result("d", 0.95, trivial="no")]
+    assert alike(results, "auc") == ["a", "b"]
+    assert alike(results[-1:], "auc") == []
 
 
 @pytest.fixture

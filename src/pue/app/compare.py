@@ -37,7 +37,8 @@ from pue.judging.calibration import calibrate
 from pue.judging.estimates import ESTIMATED, estimate_metrics
 from pue.propensity import PROPENSITIES
 
-CANDIDATES = ("naive", "nnpu", "nnpu+auto", "distpu+auto", "logistic+auto", "boosting+auto")
+CANDIDATES = ("naive", "forest", "forest+auto", "boosting+auto", "logistic+auto", "nnpu+auto")
+IMAGE_CANDIDATES = ("naive", "nnpu", "nnpu+auto", "distpu+auto")
 CRITERIA = ("auc", "ap", "accuracy", "f1")
 
 
@@ -152,6 +153,12 @@ def winner(results: Sequence[Result]) -> Candidate | None:
     """The best candidate; None where none tells rows apart."""
     best = next((result for result in results if result.failed is None and result.trivial is None), None)
     return None if best is None else Candidate.parse(best.candidate)
+
+
+def alike(results: Sequence[Result], by: str) -> list[str]:
+    """Candidates that the labels do not tell from the best one: its interval holds their value. The best is first."""
+    useful = [result for result in results if result.failed is None and result.trivial is None]
+    return [result.candidate for result in useful if result.metrics[by][0] >= useful[0].metrics[by][1]]
 
 
 def chosen(candidate: Candidate, rows: Rows, recipe: Recipe) -> tuple[Rows, Recipe]:

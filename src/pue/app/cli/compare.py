@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,7 +66,7 @@ def compare(
     from dataclasses import asdict
 
     from pue.app.cli.terminal import comparison_table
-    from pue.app.compare import CANDIDATES, CRITERIA, chosen, winner
+    from pue.app.compare import CANDIDATES, CRITERIA, IMAGE_CANDIDATES, alike, chosen, winner
     from pue.app.compare import compare as run
     from pue.app.fit_source import fit_rows
     from pue.app.rows import read_rows
@@ -75,7 +76,8 @@ def compare(
     training = {"folds": folds, "epochs": epochs, "jobs": jobs, "progress": voice.progress}
     recipe = shared.recipe_of(propensity, prior, scenario, seed, **training)
     source = shared.open_data(data, labels, image_size)
-    usual = [name.replace("+auto", "+known") if roles.propensity else name for name in CANDIDATES]
+    usual: Sequence[str] = IMAGE_CANDIDATES if source.kind == "images" else CANDIDATES
+    usual = [name.replace("+auto", "+known") if roles.propensity else name for name in usual]
     wanted = [text.strip() for text in candidates.split(",") if text.strip()] or usual
 
     def done(result: Result, found: bool) -> None:
@@ -93,8 +95,12 @@ def compare(
     if best is None:
         voice.show("No candidate tells rows apart.")
     else:
-        voice.show(f"Best: {best}." + (f" Model: {fit}" if fit is not None else " Fit it with --fit MODEL."))
+        others = alike(results, by)[1:]
+        doubt = f", though the labels do not tell it from {', '.join(others)}" if others else ""
+        voice.show(f"Best: {best}{doubt}." + (f" Model: {fit}" if fit is not None else " Fit it with --fit MODEL."))
     found = [asdict(result) for result in results]
-    voice.give({"results": found, "best": best and str(best), "model": best and fit and str(fit)})
+    voice.give(
+        {"results": found, "best": best and str(best), "alike": alike(results, by), "model": best and fit and str(fit)}
+    )
     if best is None and fit is not None:
         raise InvalidInput("no candidate tells rows apart: there is nothing worth fitting. Label more rows.")
