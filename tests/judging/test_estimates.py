@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -73,12 +75,26 @@ def test_other_readings_of_the_labels_widen_the_intervals_and_leave_the_estimate
 
 def test_a_hidden_bias_widens_the_intervals_both_ways():
     g, s, e, _ = biased(3000, 0)
-    alone, doubtful = (estimate_metrics(g, s, prior=0.4, propensity=e[s == 1], hidden=h) for h in (1.0, 4.0))
+    given = {"prior": 0.4, "propensity": e[s == 1]}
+    alone, doubtful, skeptical = (
+        estimate_metrics(g, s, **given, hidden=hidden) for hidden in ((0, 0), (0, 1.5), (1.0, 0))
+    )
     assert doubtful.recall.value == alone.recall.value
     assert doubtful.recall.low < alone.recall.low
     assert doubtful.recall.high > alone.recall.high
-    with pytest.raises(InvalidInput, match=r"hidden be at least 1; got 0\.95, 300 and 0\.5"):
-        estimate_metrics(g, s, prior=0.4, hidden=0.5)
+    assert skeptical.recall.value < alone.recall.value  # clear positives stand for fewer, hence found ones for fewer
+    for wrong in ((0.0, -1.0), (np.nan, 1.0)):
+        with pytest.raises(InvalidInput, match="hidden be two numbers, the second not negative"):
+            estimate_metrics(g, s, prior=0.4, hidden=wrong)
+
+
+def test_a_hidden_bias_tilts_the_weights_of_the_labeled_rows():
+    g, s, e, _ = biased(400, 0)
+    labeled = np.flatnonzero(s == 1)
+    weight = {i: math.exp(-1.3 * _depth(torch.from_numpy(g), torch.from_numpy(s))[i]) / e[i] for i in labeled}
+    recall = sum(weight[i] for i in labeled if g[i] >= 0) / sum(weight.values())
+    found = estimate_metrics(g, s, prior=0.4, propensity=e[s == 1], hidden=(1.3, 0.0), draws=0)
+    assert found.recall.value == pytest.approx(recall)
 
 
 def test_depth_is_the_place_among_the_labeled_scores():

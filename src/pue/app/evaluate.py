@@ -102,7 +102,7 @@ def _estimates(
     )  # fmt: skip
     if e is None:
         return metrics(gammas=GAMMAS), metrics()
-    hidden = 1.0 if model.propensity_model is None else model.propensity_model.hidden_bias
+    hidden = (0.0, 0.0) if model.propensity_model is None else model.propensity_model.hidden_bias
     doubt: dict[str, Any] = {"readings": list(e[labeled, 1:].T), "hidden": hidden, "gammas": GAMMAS}
     return metrics(propensity=e[labeled, 0], **doubt), metrics()
 

@@ -46,9 +46,9 @@ class Preparation:
     diagnosis: Diagnosis
 
     @property
-    def hidden_bias(self) -> float:
+    def hidden_bias(self) -> tuple[float, float]:
         """See `PropensityModel.hidden_bias`; known propensities, or labels said to be unbiased, hide nothing."""
-        return 1.0 if self.propensity_model is None else self.propensity_model.hidden_bias
+        return (0.0, 0.0) if self.propensity_model is None else self.propensity_model.hidden_bias
 
     @property
     def prior_interval(self) -> tuple[float, float] | None:

@@ -96,7 +96,7 @@ def estimate_metrics(
     sample_weight: Any = None,
     prior_interval: tuple[float, float] | None = None,
     readings: Sequence[Any] = (),
-    hidden: float = 1.0,
+    hidden: tuple[float, float] = (0.0, 0.0),
     gammas: tuple[float, ...] = (),
     level: float = 0.95,
     draws: int = DRAWS,
@@ -108,8 +108,9 @@ def estimate_metrics(
     positives (SCAR). Rows labeled −1 belong to the population of a single sample and are otherwise not used. Intervals
     are percentiles over resampled rows (`draws` times; 0: none), over priors if `prior_interval`, the 95 % interval of
     π, is given, and over `readings`, other propensities of the labeled rows that the labels do not rule out: each draw
-    believes one of them. `hidden` is the factor by which the clearest positives may be labeled more often, or less,
-    than the least clear: overlap hides such a bias from every test, so each draw believes in some of it. `gammas`: also
+    believes one of them. `hidden` (center, reach) is a bias that overlap hides from every test: the clearest labeled
+    positives were labeled exp(center) times as often as the least clear, or, draw by draw, up to exp(reach) times more
+    or less than that. `gammas`: also
     the worst case over propensities that are wrong by such a factor.
 
     >>> rng = np.random.default_rng(0)
@@ -122,27 +123,29 @@ def estimate_metrics(
     g = torch.tensor(np.asarray(scores, dtype=np.float64))  # a copy, as below: what pandas gives may be read-only
     s = as_labels(np.array(np.asarray(labels)))
     require_scores(g, len(s))
-    if not 0 < level < 1 or draws < 0 or not 1 <= hidden < np.inf:
+    if not 0 < level < 1 or draws < 0 or not (np.isfinite(hidden).all() and hidden[1] >= 0):
         raise InvalidInput(
-            "level must lie in (0, 1), draws must not be negative and hidden be at least 1; got "
-            f"{level}, {draws} and {hidden}."
+            "level must lie in (0, 1), draws must not be negative, and hidden be two numbers, the second not negative; "
+            f"got {level}, {draws} and {hidden}."
         )
     scenario = Scenario.parse(scenario)
     mass = None if sample_weight is None else torch.tensor(np.asarray(sample_weight, dtype=np.float64))
     e = None if propensity is None else torch.tensor(np.asarray(propensity, dtype=np.float64))
     weights = pu_row_weights(s, prior, e, scenario, mass)
     sample = _Sample.of(g, weights, threshold)
-    point = sample.figures(prior)
+    depth = _depth(g, s)
+    own = weights.positive.numpy() * np.exp(-hidden[0] * depth)
+    point = sample.figures(prior, positive_weight=own)
     low, high = point, point
     if draws:
         rng = np.random.default_rng(seed)
         priors = _prior_draws(prior, prior_interval, draws, rng)
         believed = [_believed(s, weights, prior, reading, scenario, mass) for reading in (None, *readings)]
         chosen_reading = rng.integers(len(believed), size=draws)
-        depth, tilts = _depth(g, s), np.log(hidden) * rng.uniform(-1, 1, draws)
+        tilts = hidden[0] + hidden[1] * rng.uniform(-1, 1, draws)
         drawn = np.array(
             [
-                sample.figures(pi, rng.poisson(1.0, len(g)), believed[which] * np.exp(tilt * depth))
+                sample.figures(pi, rng.poisson(1.0, len(g)), believed[which] * np.exp(-tilt * depth))
                 for pi, which, tilt in zip(priors, chosen_reading, tilts, strict=True)
             ]
         )

@@ -48,9 +48,10 @@ class PropensityModel(ABC):
         return self(x)[:, None]
 
     @property
-    def hidden_bias(self) -> float:
-        """By what factor clear positives may be labeled more often, or less, than others without a sign of it."""
-        return 1.0
+    def hidden_bias(self) -> tuple[float, float]:
+        """Log of the factor by which clear positives are labeled more often than others without a sign of it, and how
+        far it may be off; see `estimate_metrics(hidden=…)`."""
+        return 0.0, 0.0
 
     def few(self, n: int) -> PropensityModel:
         """A cheaper one for rows that it has not seen: n of its models instead of all."""
