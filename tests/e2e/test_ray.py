@@ -428,7 +428,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-FIT = ("--label", "s", "--prior", "0.4", "--propensity", "none", "--epochs", "12", "--quiet")
+FIT = ("--label", "s", "--prior", "0.4", "--propensity", "none", "--method", "nnpu", "--epochs", "12", "--quiet")
 
 
 def parameters(model: Path) -> np.ndarray:

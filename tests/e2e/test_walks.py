@@ -49,7 +49,7 @@ from pue.estimators.classifier import PUClassifier
 rng = np.random.default_rng(0)
 y = rng.random(300) < 0.4
 X, s = rng.normal(size=(300, 3)) + 4 * y[:, None], y & (rng.random(300) < 0.5)
-traced(lambda: PUClassifier(propensity="auto", epochs=1, random_state=0).fit(X, s))
+traced(lambda: PUClassifier(propensity="logistic", epochs=1, random_state=0).fit(X, s))
 """
 COMMANDS = """
 from pue.app.cli import main

@@ -638,12 +638,13 @@ def test_every_value_of_the_library_is_registered() -> None:
 NAMES = re.findall(
     r"\w+",
     """
-    Anchor AnchorModel Augmentation Auto Batching Boosted BoostedModel CalibratedTrees Categories Composition Constant
-    ConstantModel CrossFit CrossFitted Dates DeepSAREM Design DistPU DoubleLogistic EpochRecord Forest GroupModel
-    Groups HeldOut InputSpec Known KnownModel LBE LatentClass LinearModel LocalCertainty Logistic LogisticModel Monotone
-    Neighbors NeighborsModel Network NetworkModel Numbers PUClassifier PUModel PUWrapper PUbN PatchFeatures Patches
-    PatchesModel Pool Pooled PriorEstimate PropensityReport Reduction SAREM SelfPU Sigmoid Texts Thresholded Training
-    Trees VPU Vectorizer
+    Anchor AnchorModel Augmentation Auto Batching Boosted BoostedModel BoostedTrees Boosting CalibratedTrees
+    Categories Chosen Composition Constant ConstantModel CrossFit CrossFitted Dates DeepSAREM Design DistPU
+    DoubleLogistic EpochRecord Forest GroupModel Groups HeldOut InputSpec Joint JointModel Known KnownModel LBE
+    LatentClass Leaves LinearModel LocalCertainty Logistic LogisticModel Monotone Neighbors NeighborsModel Network
+    NetworkModel Numbers PUClassifier PUModel PUWrapper PUbN PatchFeatures Patches PatchesModel Pool Pooled
+    PriorEstimate PropensityReport Reduction Ridge SAREM SelfPU Sigmoid Steps Texts Thresholded Training Trees VPU
+    Vectorizer
     array dict float function names number pairs partial precision scenario skops tensor tuple
     """,
 )

@@ -309,7 +309,22 @@ def test_torchrun_fits_the_model_of_one_process(tmp_path: Path) -> None:
     frame = pd.DataFrame(data.x.numpy(), columns=["a", "b", "c"]).assign(s=data.labels.numpy())
     path = tmp_path / "t.parquet"
     frame.to_parquet(path, row_group_size=40)
-    given = ("fit", path, "--label", "s", "--prior", "0.4", "--propensity", "none", "--epochs", "10", "--json", "-o")
+    given = (
+        "fit",
+        path,
+        "--label",
+        "s",
+        "--prior",
+        "0.4",
+        "--propensity",
+        "none",
+        "--method",
+        "nnpu",
+        "--epochs",
+        "10",
+        "--json",
+        "-o",
+    )
     two = torchrun(*given, tmp_path / "two")
     assert two.returncode == 0, two.stderr
     assert json.loads(two.stdout)["data"]["n_rows"] == 240  # one process speaks

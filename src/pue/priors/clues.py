@@ -45,6 +45,8 @@ class Line:
 
 
 CLEAR = 0.88
+APART = 0.98
+"""From such an AUC on, hardly a row looks like the labeled ones and is not: DEDPUL is taken at its word."""
 SINGLE = Line(0.943, (-0.076, 0.204, 0.536), 0.763, 0.404)
 CASE_CONTROL = Line(-0.315, (0.126, 0.139), 0.684, 0.684)
 """Without the labeled share, which says nothing where the labels were collected beside the population."""
@@ -60,8 +62,9 @@ def clues(rows: Evidence) -> Floats:
 def from_clues(rows: Evidence, reach: float) -> tuple[float, float, float]:
     """π and the ends of its interval, so many standard deviations away in log-odds; never below the labeled share."""
     line = SINGLE if rows.scenario is Scenario.SINGLE_SAMPLE else CASE_CONTROL
-    center = line.intercept + float(np.dot(line.slopes, clues(rows)))
-    lowest, spread = lowest_prior(rows), line.clear if auc(rows) >= CLEAR else line.spread
+    found, told_apart = clues(rows), auc(rows)
+    center = float(found[0]) if told_apart >= APART else line.intercept + float(np.dot(line.slopes, found))
+    lowest, spread = lowest_prior(rows), line.clear if told_apart >= CLEAR else line.spread
     value, low, high = expit(center + reach * spread * np.array([0.0, -1.0, 1.0]))
     value = float(np.clip(value, ROOM * lowest, 0.99))
     return value, float(np.clip(low, lowest, value)), float(np.clip(high, value, 1.0))
