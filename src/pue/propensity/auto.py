@@ -36,8 +36,8 @@ FEWEST = 10
 MANY = 8_000
 """Rows of a table from which the joint estimate, which draws so many of them, must not take longer than the rest."""
 SPARING = Joint(rounds=5, trees=25, members=("boosted", "small_forest", "logistic"))
-"""Two fifths of the time of `Joint()`. The error of its weights was .75 of their spread against .74, on average over six
-tables and labelings (benchmarks/README.md)."""
+"""Two fifths of the time of `Joint()`. The error of its weights was .75 of their spread against .74, on average over
+six tables and labelings (benchmarks/README.md)."""
 
 HIDDEN = (1.0, 3.0)
 """A bias of tables that overlap hides, see `PropensityModel.hidden_bias`. Without it estimated metrics flattered by six
