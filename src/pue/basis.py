@@ -73,7 +73,8 @@ def settle(
     say("estimating the share of positives" if isinstance(wishes.prior, str) else "checking the prior")
     prior = on_first(lambda: settle_prior(data, wishes.prior, seed=seed))
     if known is None and wishes.propensity is not None:
-        say(f"estimating propensities ({wishes.propensity})")
+        name = wishes.propensity if isinstance(wishes.propensity, str) else type(wishes.propensity).__name__
+        say(f"estimating propensities ({name})")
     return Basis(prior, settle_propensities(data, wishes, prior.value, known=known, seed=seed))
 
 

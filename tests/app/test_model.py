@@ -47,7 +47,7 @@ from pue.judging import calibration_error, estimate_metrics, evaluate
 from pue.judging.estimates import ESTIMATED
 from pue.methods import METHODS
 from pue.priors import PriorEstimate
-from pue.propensity import PROPENSITIES, PropensityModel
+from pue.propensity import PROPENSITIES, Auto, PropensityModel
 from pue.propensity.features import fit_reduction
 from pue.trees import LEARNERS
 
@@ -915,3 +915,47 @@ def test_where_nothing_tells_rows_apart_there_is_no_model(path: Path, monkeypatc
     recipe = Recipe(prior=0.4, propensity=None, progress=False, folds=2)
     with pytest.raises(InvalidInput, match="every row gets the same score: nothing in the features tells labeled"):
         fit.fit_model(read_rows(open_source(path), ROLES), recipe)
+
+
+# -------------------------------------------------------------------------------------------- columns of the labeling
+
+
+@pytest.mark.parametrize(
+    ("named", "places"), [({"labeling_columns": ("b",)}, (1,)), ({"ignore_for_labeling": ("b",)}, (0,))]
+)
+def test_columns_of_the_labeling_become_features(path: Path, named: dict[str, Any], places: tuple[int, ...]) -> None:
+    rows = read_rows(open_source(path), ROLES)
+    assert rows.vectorizer.feature_names == ["a", "b"]
+    found = preparing._estimator(Recipe(**named), rows)
+    assert isinstance(found, Auto)
+    assert found.columns == places
+    assert preparing._estimator(Recipe(propensity="logistic"), rows) == "logistic"
+
+
+@pytest.mark.parametrize(
+    ("named", "match"),
+    [
+        ({"labeling_columns": ("aa",)}, "unknown column 'aa'. Did you mean 'a'"),
+        ({"ignore_for_labeling": ("a", "b")}, "no column is left that the labeling could depend on"),
+    ],
+)
+def test_columns_that_are_not_there_are_refused(path: Path, named: dict[str, Any], match: str) -> None:
+    with pytest.raises(InvalidInput, match=match):
+        preparing._estimator(Recipe(**named), read_rows(open_source(path), ROLES))
+
+
+def test_columns_of_the_labeling_contradict_each_other_or_the_propensity() -> None:
+    with pytest.raises(InvalidInput, match="for the labeling were both named"):
+        Recipe(labeling_columns=("a",), ignore_for_labeling=("b",))
+    with pytest.raises(InvalidInput, match="columns of the labeling go with propensity 'auto'; got 'none'"):
+        Recipe(labeling_columns=("a",), propensity=None)
+
+
+def test_a_fit_takes_the_columns_of_the_labeling(path: Path) -> None:
+    recipe = Recipe(prior=0.5, labeling_columns=("b",), progress=False, folds=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PueWarning)
+        model = fit.fit_model(read_rows(open_source(path), ROLES), recipe)
+    features = np.array([[0.0, 1.0], [9.0, 1.0]], dtype=np.float32)
+    first, second = model.propensity(features)
+    assert first == second

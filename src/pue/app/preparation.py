@@ -18,8 +18,9 @@ from pue.core.machine import one_thread
 from pue.core.randomness import derive
 from pue.diagnosis.diagnose import diagnose
 from pue.diagnosis.found import Diagnosis
+from pue.errors import InvalidInput, UnknownName
 from pue.priors import PriorEstimate
-from pue.propensity import FLOOR, PropensityModel, PropensityReport
+from pue.propensity import FLOOR, Auto, PropensityEstimator, PropensityModel, PropensityReport
 from pue.propensity.features import fit_reduction
 from pue.propensity.smooth import from_others
 from pue.training.processes import on_first
@@ -63,7 +64,7 @@ def threads(rows: Rows | StreamedRows) -> AbstractContextManager[None]:
 
 def prepare(rows: Rows | StreamedRows, recipe: Recipe, say: Say = lambda text: None) -> Preparation:
     """Prior, propensities of the labeled rows, and the diagnosis."""
-    seed, wishes = recipe.seed, Wishes(recipe.prior, recipe.propensity)
+    seed, wishes = recipe.seed, Wishes(recipe.prior, _estimator(recipe, rows))
     with threads(rows):
         sample, chosen = rows.sample(SAMPLE, derive(seed, 5))
         known = None if rows.propensity is None else torch.from_numpy(rows.propensity)
@@ -79,6 +80,26 @@ def prepare(rows: Rows | StreamedRows, recipe: Recipe, say: Say = lambda text: N
             return Preparation(prior, found.e, found.e, None, None, found.report, diagnosis)
         e, readings = _of_all_labeled(found.model, rows, chosen[sample.labeled], found.e)
         return Preparation(prior, e, _judging(rows, e, seed), readings, found.model, found.report, diagnosis)
+
+
+def _estimator(recipe: Recipe, rows: Rows | StreamedRows) -> str | PropensityEstimator | None:
+    """The estimator of the recipe, told which features the labeling may depend on, if columns were named."""
+    named, vectorizer = recipe.labeling_columns or recipe.ignore_for_labeling, rows.vectorizer
+    if not named:
+        return recipe.propensity
+    if vectorizer is None:
+        raise InvalidInput("images have no columns: --labeling-columns and --ignore-for-labeling are for tables.")
+    for name in named:
+        if name in vectorizer.dropped:
+            raise InvalidInput(f"column {name!r} cannot drive the labeling: {vectorizer.dropped[name]}. Leave it out.")
+        if name not in vectorizer.columns:
+            raise UnknownName("column", name, list(vectorizer.columns))
+    chosen = vectorizer.places(
+        named if recipe.labeling_columns else [name for name in vectorizer.columns if name not in named]
+    )
+    if not chosen:
+        raise InvalidInput("no column is left that the labeling could depend on. Ignore fewer columns for it.")
+    return Auto(columns=chosen)
 
 
 def _judging(rows: Rows | StreamedRows, e: Tensor, seed: int) -> Tensor:

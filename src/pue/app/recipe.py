@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pue.app.classifiers import choices
 from pue.app.threshold import check_rule
 from pue.core.data import Scenario
-from pue.errors import UnknownName
+from pue.errors import InvalidInput, UnknownName
 from pue.judging.calibration import CALIBRATIONS
 from pue.priors import PRIORS
 from pue.propensity import PROPENSITIES
@@ -24,6 +24,10 @@ class Recipe:
     method: str = "auto"
     propensity: str | None = "auto"
     """A name in `PROPENSITIES`, None (labels are taken as unbiased); known ones come with the rows."""
+    labeling_columns: tuple[str, ...] = ()
+    """Columns that the labeling depends on, if they are known: with propensity "auto"."""
+    ignore_for_labeling: tuple[str, ...] = ()
+    """Or those that it cannot depend on."""
     prior: float | str = "estimate"
     scenario: str = "single_sample"
     calibration: str = "auto"
@@ -48,5 +52,12 @@ class Recipe:
         ):
             if name not in known:
                 raise UnknownName(kind, name, known)
+        if self.labeling_columns and self.ignore_for_labeling:
+            raise InvalidInput(
+                "labeling columns and columns to ignore for the labeling were both named. Name one of the two: all "
+                "other columns follow."
+            )
+        if (self.labeling_columns or self.ignore_for_labeling) and self.propensity != "auto":
+            raise InvalidInput(f"columns of the labeling go with propensity 'auto'; got {self.propensity or 'none'!r}.")
         Scenario.parse(self.scenario)
         check_rule(self.threshold, self.precision)

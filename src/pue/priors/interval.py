@@ -31,7 +31,7 @@ FEWEST = 10
 """Rows of either kind below which neither an estimate nor a bootstrap means anything."""
 VAGUE = 0.3
 """An interval wider than this says little."""
-MOST = 20_000
+MOST = 8_000
 """Rows of a table that a prior is estimated from."""
 
 
@@ -98,7 +98,7 @@ def estimate_prior(
     fewer than 10 rows of a kind: "elkan_noto", between the smallest prior there can be and one.
 
     The intervals of single estimators show chance alone, not whether what they assume is true. Of tables with more than
-    20,000 rows so many are drawn, labeled ones first.
+    8,000 rows so many are drawn, labeled ones first.
     """
     if method != ESTIMATE and method not in PRIORS:
         raise UnknownName("prior", method, [ESTIMATE, *PRIORS])

@@ -25,6 +25,8 @@ def compare(
     fit: Annotated[Path | None, typer.Option("--fit", help="Fit the winner on all rows and write it here.")] = None,
     prior: shared.Prior = "estimate",
     propensity: shared.Propensity = "auto",
+    labeling_columns: shared.LabelingColumns = None,
+    ignore_for_labeling: shared.IgnoreForLabeling = None,
     row_id: shared.Id = None,
     ignore: shared.Ignore = None,
     truth: shared.Truth = None,
@@ -74,7 +76,8 @@ def compare(
 
     roles = shared.roles_of(label, row_id, ignore, truth, propensity)
     training = {"folds": folds, "epochs": epochs, "jobs": jobs, "progress": voice.progress}
-    recipe = shared.recipe_of(propensity, prior, scenario, seed, **training)
+    labeling = shared.labeling_of(labeling_columns, ignore_for_labeling)
+    recipe = shared.recipe_of(propensity, prior, scenario, seed, **labeling, **training)
     source = shared.open_data(data, labels, image_size)
     usual: Sequence[str] = IMAGE_CANDIDATES if source.kind == "images" else CANDIDATES
     usual = [name.replace("+auto", "+known") if roles.propensity else name for name in usual]

@@ -17,6 +17,8 @@ def diagnose(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also as a page: diagnosis.html.")] = None,
     prior: shared.Prior = "estimate",
     propensity: shared.Propensity = "auto",
+    labeling_columns: shared.LabelingColumns = None,
+    ignore_for_labeling: shared.IgnoreForLabeling = None,
     row_id: shared.Id = None,
     ignore: shared.Ignore = None,
     truth: shared.Truth = None,
@@ -44,7 +46,8 @@ def diagnose(
     from pue.app.summary import diagnosis_summary, json_safe
 
     roles = shared.roles_of(label, row_id, ignore, truth, propensity)
-    recipe = shared.recipe_of(propensity, prior, scenario, seed)
+    labeling = shared.labeling_of(labeling_columns, ignore_for_labeling)
+    recipe = shared.recipe_of(propensity, prior, scenario, seed, **labeling)
     source = shared.open_data(data, labels, image_size)
     with voice.notes():
         voice.say(f"reading {data}")

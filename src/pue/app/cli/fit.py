@@ -19,6 +19,8 @@ def fit(
     prior: shared.Prior = "estimate",
     method: shared.Method = "auto",
     propensity: shared.Propensity = "auto",
+    labeling_columns: shared.LabelingColumns = None,
+    ignore_for_labeling: shared.IgnoreForLabeling = None,
     row_id: shared.Id = None,
     ignore: shared.Ignore = None,
     truth: shared.Truth = None,
@@ -58,6 +60,8 @@ def fit(
 
       pue fit claims.parquet --label fraud --method boosting --target-precision 0.9 -o model
 
+      pue fit claims.parquet --label fraud --labeling-columns region,amount -o model
+
       pue fit events/ --label fraud --memory 1GB -o model
 
       torchrun --nproc-per-node 4 -m pue fit events/ --label fraud -o model
@@ -80,8 +84,10 @@ def fit(
     allowed = None if memory is None else parse_bytes(memory)
     roles = shared.roles_of(label, row_id, ignore, truth, propensity)
     training = {"method": method, "epochs": epochs, "jobs": jobs, "progress": voice.progress}
+    labeling = shared.labeling_of(labeling_columns, ignore_for_labeling)
     decision = {"threshold": shared.number_or_name(threshold), "precision": target_precision}
-    recipe = shared.recipe_of(propensity, prior, scenario, seed, calibration=calibration, **training, **decision)
+    others = {"calibration": calibration, **training, **labeling, **decision}
+    recipe = shared.recipe_of(propensity, prior, scenario, seed, **others)
     source = shared.open_data(data, labels, image_size)
     with voice.notes(), open_engine(engine, address, workers) as cluster, process_group():
         if cluster is None:

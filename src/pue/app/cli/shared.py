@@ -38,6 +38,11 @@ Prior = Annotated[
     str, typer.Option(help="Share of positives among all rows, or how to estimate it: estimate, elkan_noto, …")
 ]
 Method = Annotated[str, typer.Option(help="auto, nnpu, distpu, pubn, …, forest, boosting or logistic.")]
+LabelingColumns = Annotated[
+    str | None,
+    typer.Option(help="Columns the labeling depends on, if you know them: region,age.", show_default="any"),
+]
+IgnoreForLabeling = Annotated[str | None, typer.Option(help="Or columns it cannot depend on.", show_default="none")]
 Propensity = Annotated[
     str, typer.Option(help="auto, none (labels are unbiased), a name, or column:COL for known propensities.")
 ]
@@ -129,6 +134,13 @@ def roles_of(label: str, row_id: str | None, ignore: list[str] | None, truth: st
     if kind == "column" and not column:
         raise InvalidInput("--propensity column:COL needs the name of the column.")
     return Roles(label, row_id, tuple(ignore or ()), column if kind == "column" else None, truth)
+
+
+def labeling_of(columns: str | None, ignore: str | None) -> dict[str, Any]:
+    """Names with commas between them, as a recipe takes them."""
+    given = {"labeling_columns": columns, "ignore_for_labeling": ignore}
+    parts = {option: (text or "").split(",") for option, text in given.items()}
+    return {option: tuple(name.strip() for name in names if name.strip()) for option, names in parts.items()}
 
 
 def recipe_of(propensity: str, prior: str, scenario: str, seed: int, **others: Any) -> Recipe:

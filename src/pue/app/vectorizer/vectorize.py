@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +46,11 @@ class Vectorizer:
     @property
     def feature_names(self) -> list[str]:
         return [name for encoder in self.encoders for name in encoder.names]
+
+    def places(self, names: Iterable[str]) -> tuple[int, ...]:
+        """Which features come from these columns."""
+        wanted, owner = set(names), [encoder.name for encoder in self.encoders for _ in encoder.names]
+        return tuple(place for place, name in enumerate(owner) if name in wanted)
 
     def unknown(self, frame: pd.DataFrame) -> list[str]:
         """Columns that were not there at training: they are not looked at."""
