@@ -97,8 +97,8 @@ class Auto:
         if data.sample_weight is not None:  # the test counts rows
             return Chosen(joint, (unbiased,), None)
         test = _scar_test(data, prior, seed)
-        p = 1.0 if test is None else test.p_value
-        if self.columns is not None or p <= LEVEL:
+        p = None if test is None else test.p_value
+        if self.columns is not None or (p is not None and p <= LEVEL):
             return Chosen(joint, (unbiased,), p, test)
         return Chosen(unbiased, (joint,), p, test)
 

@@ -114,13 +114,6 @@ class JointModel(PropensityModel):
     def few(self, n: int) -> JointModel:
         return replace(self, folds=self.folds[:n])
 
-    def members(self, x: Features) -> Tensor:
-        """(n, members): ê of each member that has a share."""
-        matrix = _chosen(as_matrix(x), self.looks_at)
-        used = [number for number, share in enumerate(self.shares.values()) if share > 0]
-        columns = [np.mean([own[number](matrix) for own in self.folds], axis=0) for number in used]
-        return torch.from_numpy(np.column_stack(columns))
-
     @property
     def description(self) -> str:
         counted = ", ".join(f"{name} {share:.0%}" for name, share in self.shares.items() if share >= 0.005)
