@@ -1144,7 +1144,7 @@ def test_exit_codes_of_a_process(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_a_fit_with_130_and_leaves_nothing(tmp_path: Path) -> None:
     table = framed(tmp_path / "t.csv", small())
-    how = ["--label", "s", *PLAIN, "--prior", "0.5", "--epochs", 10**8, "-o", tmp_path / "model"]
+    how = ["--label", "s", *PLAIN, "--method", "nnpu", "--prior", "0.5", "--epochs", 10**8, "-o", tmp_path / "model"]
     fitting = process("fit", table, *how)
     assert fitting.stderr is not None
     seen = ""

@@ -24,10 +24,6 @@ class Recipe:
     method: str = "auto"
     propensity: str | None = "auto"
     """A name in `PROPENSITIES`, None (labels are taken as unbiased); known ones come with the rows."""
-    labeling_columns: tuple[str, ...] = ()
-    """Columns that the labeling depends on, if they are known: with propensity "auto"."""
-    ignore_for_labeling: tuple[str, ...] = ()
-    """Or those that it cannot depend on."""
     prior: float | str = "estimate"
     scenario: str = "single_sample"
     calibration: str = "auto"
@@ -41,6 +37,10 @@ class Recipe:
     seed: int = 0
     progress: bool | None = None
     """Whether training shows a bar, as in `PUClassifier`."""
+    labeling_columns: tuple[str, ...] = ()
+    """Columns that the labeling depends on, if they are known: with propensity "auto"."""
+    ignore_for_labeling: tuple[str, ...] = ()
+    """Or those that it cannot depend on."""
 
     def __post_init__(self) -> None:
         """What can be wrong about a recipe is said before anything takes time."""
