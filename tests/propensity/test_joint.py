@@ -75,6 +75,15 @@ def test_labeled_negatives_say_nothing_about_the_labeling_of_positives() -> None
     assert (q[8:] < 1).all()
 
 
+def test_the_forests_weigh_labeled_rows_by_their_inverse_propensity() -> None:
+    data, _ = overlapping()
+    x = data.x.numpy()
+    e = 1 / (1 + np.exp(1.2 - 2.5 * x[:, 1]))
+    rare = (x[:, 1] < -0.5) & (x[:, 0] > 2)  # positives that are hardly ever labeled
+    own = problem(data)
+    assert own.positive(e)[rare].mean() > own.positive(np.full(data.n_rows, 0.3))[rare].mean() + 0.05
+
+
 def test_the_mean_is_reached_as_by_bisection() -> None:
     rng = np.random.default_rng(0)
     log_odds, mass = rng.normal(size=30) * 3, rng.uniform(0.5, 2, 30)
