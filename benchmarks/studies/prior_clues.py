@@ -118,6 +118,8 @@ def report(records: list[dict[str, Any]], kind: str) -> None:
     print(f"{kind}: {len(own)} problems of {len(np.unique(tables))} tables")
     print(f"  Line({found[0]:.3f}, ({', '.join(f'{slope:.3f}' for slope in found[1:])}), {usual:.3f}, {sharp:.3f})")
     print(f"  table by table: mean absolute error {error.mean():.3f}, 95 % interval holds {covered.mean():.1%}")
+    usual_share = np.array([0.15 <= record["frequency"] <= 0.4 for record in own])
+    print(f"    15 to 40 % of the positives labeled: mean absolute error {error[usual_share].mean():.3f}")
     labelings = np.array([record["labeling"] for record in own])
     for labeling in np.unique(labelings):
         here = labelings == labeling
