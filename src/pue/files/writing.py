@@ -1,8 +1,4 @@
-"""Files and folders that are there whole or not at all: the one place of `pue` that writes to the disk.
-
-What is new is written under a hidden name beside the old, flushed to the disk, and then renamed; the old stands until
-the new one does. Errors and Ctrl-C leave no hidden name behind. A process that is killed may: `recover` removes it.
-"""
+"""Writers of files and folders, and what to do after one that was killed."""
 
 from __future__ import annotations
 
@@ -15,7 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pue.files.exchange import exchange
+
 _NEW, _OLD = "partial", "replaced"
+_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 @contextmanager
@@ -31,15 +30,16 @@ def writing(path: str | Path) -> Iterator[Path]:
     ...     os.listdir(folder)
     ['table.csv']
     """
-    target = _target(path)
-    partial = _beside(target, _NEW)
-    try:
-        yield partial
-        _flush(partial)
-        os.replace(partial, target)
-        _flush(target.parent)
-    finally:
-        _remove(partial)
+    with _naming(path):
+        target = _target(path)
+        partial = _beside(target, _NEW)
+        try:
+            yield partial
+            _flush(partial)
+            os.replace(partial, target)
+            _flush(target.parent)
+        finally:
+            _remove(partial)
 
 
 def write_bytes(path: str | Path, *chunks: bytes | memoryview) -> None:
@@ -54,16 +54,28 @@ def write_text(path: str | Path, text: str) -> None:
 @contextmanager
 def writing_folder(path: str | Path) -> Iterator[Path]:
     """An empty folder to fill, which takes the place of the folder `path` when the context is left in order."""
-    target = _target(path)
-    partial, old = _beside(target, _NEW), _beside(target, _OLD)
+    with _naming(path):
+        target = _target(path)
+        partial, old = _beside(target, _NEW), _beside(target, _OLD)
+        try:
+            partial.mkdir()
+            yield partial
+            for inside in [*partial.rglob("*"), partial]:
+                _flush(inside)
+            _swap(partial, target, old)
+        finally:
+            _remove(partial, *[old] * target.exists())
+
+
+@contextmanager
+def _naming(path: str | Path) -> Iterator[None]:
+    """A full disk does not say of which file; the error that passes here does."""
     try:
-        partial.mkdir()
-        yield partial
-        for inside in [*partial.rglob("*"), partial]:
-            _flush(inside)
-        _swap(partial, target, old)
-    finally:
-        _remove(partial, *[old] * target.exists())
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in _OF_THE_DISK:
+            raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
+        raise
 
 
 def unfinished(folder: Path, names: str = "*") -> set[Path]:
@@ -109,7 +121,18 @@ def _beside(target: Path, kind: str) -> Path:
 
 
 def _swap(partial: Path, target: Path, old: Path) -> None:
-    """The new folder in the place of the old one; whatever goes wrong, the old one is back."""
+    """The new folder in the place of the old one; whatever goes wrong, the old one is back.
+
+    Where the two can change places in one step there is no moment without a folder. Elsewhere there is one, and
+    `recover` ends it if we are killed in it.
+    """
+    if target.exists() and exchange(partial, target):
+        try:
+            _flush(target.parent)
+        except BaseException:
+            exchange(partial, target)
+            raise
+        return
     try:
         if target.exists():
             os.replace(target, old)
