@@ -5,8 +5,7 @@
     model/
     ├── manifest.json        schema, versions, size and SHA-256 of every other file
     ├── model.json           a tree of values; what is no JSON of its own is {"type": name, "value": …}
-    ├── tensors.safetensors  every tensor and array the tree refers to
-    └── estimator-0.skops …  every scikit-learn estimator, one file each
+    └── tensors.safetensors  every tensor and array the tree refers to
 
 Which types there are is decided by the library, never by a file: whoever defines a type says beside it that models may
 hold it.
@@ -15,8 +14,8 @@ hold it.
   `PASSING` is not stored;
 - an estimator in scikit-learn's style: `@kept_estimator`, with the types of its fitted attributes;
 - a function: `@kept_function`, or `keep_functions` for all functions of a registry; it is stored by name;
-- an estimator of scikit-learn or a library like it: its types in `trusted.toml`, and in `estimator_checks.CHECKS` what
-  its compiled code would read without looking.
+- an estimator of scikit-learn: a schema in `schemas`, which takes it apart into plain values and arrays, says of which
+  type, shape and range each array is, and has our own code put it together again.
 
 `model.save` and `model.load` do the rest.
 """

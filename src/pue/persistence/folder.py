@@ -5,31 +5,31 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import stat
 import sys
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 from pue.errors import ModelError
-from pue.files import set_aside, writing_folder
+from pue.files import making, set_aside, writing_folder
 from pue.persistence import strict_json
 from pue.persistence.tree import fields
 
-SCHEMA = 1
+SCHEMA = 2
 FORMAT = "pue model"
 MANIFEST, MODEL, TENSORS = "manifest.json", "model.json", "tensors.safetensors"
-_NAMES = re.compile(r"model\.json|tensors\.safetensors|estimator-\d{1,6}\.skops")
-_MOST_FILES = 100_000
-_LIBRARIES = ("torch", "numpy", "scikit-learn", "safetensors", "skops")
+_TRIES = 20
+_LIBRARIES = ("torch", "numpy", "scikit-learn", "safetensors")
 
 
 def write_folder(target: Path, files: Mapping[str, bytes]) -> None:
     """Files and manifest, as a whole or not at all."""
     try:
-        with writing_folder(target) as partial:
+        with making(target, wait=True), writing_folder(target) as partial:
             for name, data in {**files, MANIFEST: _manifest(files)}.items():
                 (partial / name).write_bytes(data)
     except OSError as error:
@@ -57,7 +57,39 @@ def require_replaceable(target: Path) -> None:
 
 
 def read_folder(folder: Path) -> tuple[dict[str, bytes], dict[str, str]]:
-    """The bytes of every file that the manifest lists, each checked, and the versions that wrote them."""
+    """The bytes of every file that the manifest lists, each checked, and the versions that wrote them.
+
+    A model that is replaced while it is read is read again; one whose replacement was killed is brought back.
+    """
+    for _ in range(_TRIES):
+        before = _identity(folder)
+        try:
+            return _read_once(folder)
+        except ModelError:
+            if before == _identity(folder) and (before is not None or not _brought_back(folder)):
+                raise
+            time.sleep(0.05)
+    return _read_once(folder)
+
+
+def _identity(folder: Path) -> tuple[int, ...] | None:
+    """Another folder under the same name has another; numbers of files are used again, times are not."""
+    with suppress(OSError):
+        found = os.stat(folder)
+        return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+    return None
+
+
+def _brought_back(folder: Path) -> bool:
+    """Whether the folder may be there now: a save that was killed had set it aside, or one that lives is at it."""
+    if not set_aside(folder):
+        return False
+    with suppress(OSError), making(folder, wait=True):  # waits for who lives, recovers from who was killed
+        return True
+    return False
+
+
+def _read_once(folder: Path) -> tuple[dict[str, bytes], dict[str, str]]:
     try:
         if not folder.is_dir():
             raise ModelError(_no_folder(folder))
@@ -101,8 +133,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         raise ModelError(f"{folder} was written by a newer version {writer[:40]!r} of pue; upgrade pue to load it.")
     if found["schema"] < SCHEMA:
         raise ModelError(
-            f"{folder} has the unknown schema {found['schema']}, written by version {writer[:40]!r} of pue. Load it "
-            "with that version and save it again."
+            f"{folder} has the schema {found['schema']} of version {writer[:40]!r} of pue; this one writes and reads "
+            f"{SCHEMA}. Fit the model again."
         )
     manifest = fields(found, MANIFEST, ["format", "schema", "versions", "files"])
     if not isinstance(writers, dict) or not all(isinstance(value, str) for value in writers.values()):
@@ -112,10 +144,10 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _records(files: Any) -> dict[str, dict[str, Any]]:
-    if not isinstance(files, dict) or not {MODEL, TENSORS} <= set(files) or len(files) > _MOST_FILES:
+    if not isinstance(files, dict) or not {MODEL, TENSORS} <= set(files):
         raise ModelError(f"{MANIFEST} does not list {MODEL} and {TENSORS}: the model is damaged.")
     for name, record in files.items():
-        if not _NAMES.fullmatch(name):
+        if name not in (MODEL, TENSORS):
             raise ModelError(f"{MANIFEST} lists {name[:80]!r}, which is no name of a model's file. Do not trust it.")
         size, digest = fields(record, f"{MANIFEST}: {name}", ["bytes", "sha256"]).values()
         if type(size) is not int or not isinstance(digest, str):

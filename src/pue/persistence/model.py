@@ -18,14 +18,14 @@ from pue.errors import ModelError, PueWarning
 from pue.persistence import strict_json
 from pue.persistence.folder import MODEL, TENSORS, read_folder, require_replaceable, write_folder
 from pue.persistence.registry import TYPES
-from pue.persistence.skops_files import SkopsCodec
+from pue.persistence.schemas.codec import SchemaCodec
 from pue.persistence.tree import Backbones, Reader, Writer
 from pue.persistence.value_codecs import VALUES
 
 Factory = nn.Module | Callable[..., Any]
 Given = Factory | Mapping[str, Factory] | None
 
-TYPES |= {**VALUES, "skops": SkopsCodec()}  # beside what the storeys register
+TYPES |= {**VALUES, "estimator": SchemaCodec()}  # beside what the storeys register
 
 
 def _nothing(name: str) -> None:
@@ -45,7 +45,7 @@ def save(value: Any, path: str | PathLike[str]) -> None:
         tree = json.dumps(writer.encode(value, name)).encode()
     except RecursionError as error:
         raise ModelError("the model cannot be saved: it contains itself, or is nested too deep.") from error
-    files = {MODEL: tree, TENSORS: tensors_to_bytes(writer.tensors), **writer.files}
+    files = {MODEL: tree, TENSORS: tensors_to_bytes(writer.tensors)}
     try:
         _decode(files, name, lambda path: path, _nothing)
     except ModelError as error:
@@ -65,16 +65,21 @@ def load(path: str | PathLike[str], *, backbone: Given = None, unknown: Callable
 
 def _decode(files: Mapping[str, bytes], name: str, backbones: Backbones, unknown: Callable[[str], None]) -> Any:
     tree = strict_json.parse(files[MODEL], MODEL)
-    estimators = {name: data for name, data in files.items() if name not in (MODEL, TENSORS)}
-    reader = Reader(TYPES, _tensors(files[TENSORS]), estimators, backbones, unknown)
+    reader = Reader(TYPES, _tensors(files[TENSORS]), backbones, unknown)
     value = reader.decode(tree, name)
     reader.finish()
     return value
 
 
 def _tensors(data: bytes) -> dict[str, Tensor]:
+    header = int.from_bytes(data[:8], "little")
+    if header > strict_json.MOST_BYTES:
+        raise ModelError(f"{TENSORS} is damaged: its header would hold {header} bytes.")
     try:
+        strict_json.measure(data[8 : 8 + header], TENSORS)
         return tensors_from_bytes(data)
+    except ModelError:
+        raise
     except Exception as error:  # an AssertionError or a KeyError too, where a header is not what it should be
         raise ModelError(f"{TENSORS} is damaged ({error}). Restore the folder from a copy, or save again.") from error
 
@@ -94,7 +99,7 @@ def _given(backbone: Given) -> Backbones:
 
 def _warn_of_another_version(files: Mapping[str, bytes], written_by: Mapping[str, str], folder: Path) -> None:
     there, here = written_by.get("scikit-learn"), sklearn.__version__
-    if there != here and len(files) > 2:
+    if there != here and b'"estimator"' in files[MODEL]:
         warnings.warn(
             f"{folder} was written with scikit-learn {there}; here it is {here}. Check some predictions, or fit and "
             "save the model again.",

@@ -1,4 +1,4 @@
-"""Values ⇄ a tree of JSON, tensors and estimators beside it. What a type looks like there is a codec's business."""
+"""Values ⇄ a tree of JSON, and tensors beside it. What a type looks like there is a codec's business."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ class Codec(Protocol):
 
 
 class Writer:
-    """Takes a value apart; tensors and files gather on the way."""
+    """Takes a value apart; tensors gather on the way."""
 
     def __init__(self, types: Mapping[str, Codec]) -> None:
         self.types = types
         self.tensors: dict[str, Tensor] = {}
-        self.files: dict[str, bytes] = {}
 
     def encode(self, value: Any, at: str) -> Any:
         if isinstance(value, np.str_):
@@ -58,26 +57,19 @@ class Writer:
         self.tensors[name] = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
         return name
 
-    def file(self, data: bytes) -> str:
-        """The name under which an estimator's file is kept."""
-        name = f"estimator-{len(self.files)}.skops"
-        self.files[name] = data
-        return name
-
 
 class Reader:
-    """Puts a value together again; every tensor and every file is asked for exactly once."""
+    """Puts a value together again; every tensor is asked for exactly once."""
 
     def __init__(
         self,
         types: Mapping[str, Codec],
         tensors: Mapping[str, Tensor],
-        files: Mapping[str, bytes],
         backbones: Backbones,
         unknown: Callable[[str], None],
     ) -> None:
         self.types, self.backbones, self._unknown = types, backbones, unknown
-        self._tensors, self._files = dict(tensors), dict(files)
+        self._tensors = dict(tensors)
 
     def decode(self, node: Any, at: str) -> Any:
         if isinstance(node, float) and not math.isfinite(node):
@@ -102,14 +94,9 @@ class Reader:
         # A copy, aligned as torch aligns: products of unaligned numbers may differ in their last bit.
         return self._tensors.pop(name).clone()
 
-    def file(self, name: Any, at: str) -> bytes:
-        if not isinstance(name, str) or name not in self._files:
-            raise ModelError(f"{at}: there is no file {short(name)}, or it is used twice. The model is damaged.")
-        return self._files.pop(name)
-
     def finish(self) -> None:
         """Nothing may be left over: what is stored belongs to the model."""
-        left = [*self._tensors, *self._files]
+        left = list(self._tensors)
         if left:
             raise ModelError(f"the model does not use {', '.join(left[:5])}: it is damaged, or not only a model.")
 

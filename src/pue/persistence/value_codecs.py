@@ -113,6 +113,8 @@ def _plain(dtype: np.dtype[Any]) -> bool:
 
 def _encode_array(value: Any, writer: Writer, at: str) -> Any:
     native = np.asarray(value, dtype=value.dtype.newbyteorder("="))
+    if native.flags.c_contiguous:  # whatever the strides of sides of length one, which say nothing, happen to be
+        native = native.ravel().reshape(native.shape)
     forward = native if min(native.strides, default=0) >= 0 else np.ascontiguousarray(native)
     writable = forward if forward.flags.writeable else forward.copy(order="K")
     return _encode_tensor(torch.from_numpy(writable), writer, at)

@@ -1,0 +1,1 @@
+"""Estimators of scikit-learn as numbers: a schema for each type, checked before anything is built."""
