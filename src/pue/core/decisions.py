@@ -5,10 +5,13 @@ Every function gives a threshold; `decide` applies it. None looks at true classe
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, digamma
 
 from pue.core.data import require_vector
+from pue.core.finite import require_finite_scores
 from pue.core.weights import RowWeights
 from pue.errors import InvalidInput
 
@@ -17,12 +20,15 @@ ZERO = 0.0
 
 
 def decide(scores: Tensor, threshold: float = ZERO) -> Tensor:
-    """1 where the score reaches the threshold, else 0.
+    """1 where the score reaches the threshold, else 0; a score that is no number is an error, never a decision.
 
     >>> decide(torch.tensor([-1.0, 0.0, 2.0]))
     tensor([0, 1, 1])
     """
     require_vector("scores", scores)
+    if math.isnan(threshold):
+        raise InvalidInput("the threshold is NaN, which no score reaches. Pass a number.")
+    require_finite_scores(scores)
     return (scores >= threshold).long()
 
 

@@ -23,12 +23,16 @@ from pue.core.data import (
     require_vector,
     select,
 )
-from pue.errors import InvalidInput
+from pue.core.finite import LARGEST, large_cells, non_finite_rows
+from pue.errors import InvalidInput, shown
 
 
 def to_numpy(values: Any) -> Any:
-    """Tensors as arrays (no copy on the CPU), everything else as it is."""
-    return values.detach().cpu().numpy() if isinstance(values, Tensor) else values
+    """Tensors as arrays (no copy on the CPU; NumPy has no bfloat16, which is widened), everything else as it is."""
+    if not isinstance(values, Tensor):
+        return values
+    found = values.detach().cpu()
+    return (found.float() if found.dtype is torch.bfloat16 else found).numpy()
 
 
 def as_features(X: Any, names: Sequence[str] | None = None, *, missing: bool = False) -> Features:
@@ -41,19 +45,26 @@ def as_features(X: Any, names: Sequence[str] | None = None, *, missing: bool = F
         kept = X if X.dtype == np.uint8 else X.astype(_float_type(X.dtype), copy=False)
         x = torch.from_numpy(np.require(kept, requirements=["C", "W"]))
     bad = infinite_columns(x) if missing else non_finite_columns(x)
-    if bad and missing:
-        raise InvalidInput(f"X contains infinity in column(s) {_shown(bad, names)}. Code missing values as NaN.")
     if bad:
+        where = _where(bad, non_finite_rows(x, missing=missing), names)
+        if missing:
+            raise InvalidInput(f"X contains infinity in {where}. Code missing values as NaN.")
         raise InvalidInput(
-            f"X contains NaN or infinity in column(s) {_shown(bad, names)}. Impute or drop them, for example with "
+            f"X contains NaN or infinity in {where}. Impute or drop them, for example with "
             "sklearn.impute.SimpleImputer in a Pipeline."
+        )
+    rows, columns = large_cells(x)
+    if rows:
+        raise InvalidInput(
+            f"X holds numbers beyond {LARGEST:g} in {_where(columns, rows, names)}, with which scores overflow. Where "
+            "they mark missing values code these as NaN and impute them; else rescale the column."
         )
     return x
 
 
-def _shown(columns: Sequence[int], names: Sequence[str] | None) -> str:
-    shown = ", ".join(str(column if names is None else names[column]) for column in columns[:5])
-    return shown + (f" and {len(columns) - 5} more" if len(columns) > 5 else "")
+def _where(columns: Sequence[int], rows: Sequence[int], names: Sequence[str] | None) -> str:
+    called = [column if names is None else names[column] for column in columns]
+    return f"column(s) {shown(called)} (row(s) {shown(rows)})"
 
 
 def as_problem(

@@ -22,9 +22,10 @@ def parse_bytes(text: str) -> int:
     >>> parse_bytes("1GB"), parse_bytes("500 MB"), parse_bytes("1.5g")
     (1000000000, 500000000, 1500000000)
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", text.lower())
+    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,15})?)\s*([kmgt]?)b?\s*", text.lower())
     if found is None or float(found[1]) == 0:
-        raise InvalidInput(f"{text!r} is no amount of memory. Write it as 500MB or 2GB.")
+        shown = text if len(text) <= 40 else f"{text[:40]}…"
+        raise InvalidInput(f"{shown!r} is no amount of memory. Write it as 500MB or 2GB.")
     return int(float(found[1]) * UNITS[found[2]])
 
 
