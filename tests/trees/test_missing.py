@@ -12,7 +12,7 @@ from twins_trees import missing_split_risk
 
 from pue import Forest, PUClassifier, PUData
 from pue.core.weights import RowWeights, pu
-from pue.errors import InvalidInput
+from pue.errors import InvalidInput, PueWarning
 from pue.trees.forest import _rows
 
 LEARNERS = ["forest", "boosting"]
@@ -108,12 +108,26 @@ def test_trees_learn_from_rows_with_gaps(backbone: str) -> None:
     assert np.isfinite(known.fit(x, s, propensity=np.full(len(x), 0.4)).decision_function(x)).all()
 
 
+def test_prior_and_propensities_are_estimated_from_rows_with_gaps() -> None:
+    x, _, y = table()
+    rng = np.random.default_rng(1)
+    bias = 1 / (1 + np.exp(1.5 - 3 * rng.normal(size=len(y))))
+    x = np.column_stack([x, np.log(bias / (1 - bias))])
+    x[rng.random(len(x)) < 0.1, 4] = np.nan
+    s = (y & (rng.random(len(y)) < bias)).astype(int)
+    clf = PUClassifier(backbone="forest", propensity="auto", random_state=0)
+    with pytest.warns(PueWarning, match="may lie anywhere"):
+        clf.fit(x[:1000], s[:1000])
+    assert 0.2 < clf.prior_ < 0.6
+    assert roc_auc_score(y[1000:], clf.decision_function(x[1000:])) > 0.7
+
+
 @pytest.mark.parametrize("backbone", LEARNERS)
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
 def test_infinite_values_stay_an_error(backbone: str, value: float) -> None:
     x, s, _ = table(200)
     x[3, 2] = value
-    with pytest.raises(InvalidInput, match=r"infinity in column\(s\) 2. Code missing values as NaN"):
+    with pytest.raises(InvalidInput, match=r"infinity in column\(s\) 2 \(row\(s\) 3\)\. Code missing values as NaN"):
         PUClassifier(prior=0.4, backbone=backbone).fit(x, s)
 
 
@@ -121,15 +135,15 @@ def test_infinite_values_stay_an_error(backbone: str, value: float) -> None:
     "settings",
     [
         {"backbone": "auto", "prior": 0.4},
-        {"backbone": "forest"},
-        {"backbone": "boosting", "prior": 0.4, "propensity": "auto"},
+        {"backbone": "forest", "prior": "bbe"},
+        {"backbone": "boosting", "prior": 0.4, "propensity": "logistic"},
     ],
 )
 def test_others_refuse_them(settings: dict[str, Any]) -> None:
     x, s, _ = table(200)
     clf = PUClassifier(**settings)
     assert not clf.__sklearn_tags__().input_tags.allow_nan
-    with pytest.raises(InvalidInput, match=r"NaN or infinity in column\(s\) 0, 1, 2, 3. Impute"):
+    with pytest.raises(InvalidInput, match=r"NaN or infinity in column\(s\) 0, 1, 2, 3 \(row\(s\) .*\)\. Impute"):
         clf.fit(x, s)
 
 

@@ -93,6 +93,18 @@ def test_rows_are_scored_in_blocks_that_change_nothing(monkeypatch: pytest.Monke
     assert trees.probability(x[:0]).shape == (0,)
 
 
+def test_the_compiled_walk_gives_the_same_to_the_last_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = load_wine(return_X_y=True)
+    trees = from_sklearn(ExtraTreesClassifier(10, random_state=0).fit(x, y == 1))
+    gaps = np.where(np.random.default_rng(0).random(x.shape) < 0.1, np.nan, x)
+    whole, with_gaps = trees.probability(x), trees.probability(gaps)
+    monkeypatch.setattr(nodes_module, "COMPILED", 1)
+    monkeypatch.setattr(nodes_module, "ROWS", 50)
+    np.testing.assert_array_equal(trees.probability(x), whole)
+    np.testing.assert_array_equal(trees.probability(gaps), with_gaps)
+    assert (with_gaps != whole).any()
+
+
 def test_rows_of_another_width_are_refused() -> None:
     with pytest.raises(InvalidInput, match=r"grown on 1 features; these rows are \(2, 3\)"):
         stump().probability(np.zeros((2, 3)))

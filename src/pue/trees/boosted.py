@@ -52,9 +52,8 @@ class BoostedTrees(Ensemble):
         rows = self._matrix(matrix)
         found = np.zeros((len(self.counts), len(rows)))
         own = np.repeat(np.arange(len(self.counts)), self.counts)
-        for part in self._blocks(len(rows)):
-            leaves = self._leaves(np.ascontiguousarray(rows[part], dtype=np.float64))
-            for each, value in zip(own, self.value[leaves], strict=True):
+        for part, values in self._values(rows, np.float64):
+            for each, value in zip(own, values, strict=True):
                 found[each, part] += value
         return found
 

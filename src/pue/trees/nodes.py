@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,9 @@ LEAF = -1
 """The child of a node that has none."""
 STEPS = 2**18
 """So many pairs of a row and a tree walk down at once."""
+COMPILED, ROWS = 2**23, 2**16
+"""From so many pairs on, scikit-learn's compiled walk is worth the time that its import takes; it takes so many rows at
+a time."""
 SURE = 1e-6
 """Log-odds are those of a probability between this and its complement."""
 
@@ -86,10 +89,15 @@ class Ensemble(ABC):
             raise InvalidInput(f"the trees were grown on {self.n_features} features; these rows are {rows.shape}.")
         return rows
 
-    def _blocks(self, n_rows: int) -> Iterator[slice]:
-        """Rows that walk down all trees at once."""
-        size = max(1, STEPS // self.n_trees)
-        return (slice(start, start + size) for start in range(0, n_rows, size))
+    def _values(self, rows: NDArray[Any], dtype: type) -> Iterator[tuple[slice, Iterable[NDArray[np.float64]]]]:
+        """Some rows at a time, and tree by tree the values of the leaves that they fall into; rows are compared as
+        numbers of this type."""
+        compiled = len(rows) * self.n_trees >= COMPILED
+        size = ROWS if compiled else max(1, STEPS // self.n_trees)
+        for start in range(0, len(rows), size):
+            part = slice(start, start + size)
+            own = as_float32(rows[part]) if dtype is np.float32 else np.ascontiguousarray(rows[part], dtype=dtype)
+            yield part, compiled_values(self, own) if compiled else self.value[self._leaves(own)]
 
     def _leaves(self, rows: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
         """(trees, rows) → leaf; pairs that have arrived take no further part."""
@@ -135,14 +143,37 @@ class Trees(Ensemble):
         """
         rows = self._matrix(matrix)
         found = np.zeros(len(rows))
-        for part in self._blocks(len(rows)):
-            for value in self.value[self._leaves(as_float32(rows[part]))]:
+        for part, values in self._values(rows, np.float32):
+            for value in values:
                 found[part] += value
         return found / self.n_trees
 
     def log_odds(self, matrix: Any) -> NDArray[np.float64]:
         """log p / (1 − p), which is finite."""
         return log_odds(self.probability(matrix))
+
+
+def compiled_values(trees: Ensemble, rows: NDArray[np.floating[Any]]) -> Iterator[NDArray[np.float64]]:
+    """The same by the walk of scikit-learn's histogram boosting, whose rule for a row is that of `Ensemble`.
+
+    It trusts its nodes; those of an ensemble were checked when it was made.
+    """
+    from sklearn.ensemble._hist_gradient_boosting._predictor import _predict_from_raw_data
+    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
+
+    nodes = np.zeros(trees.n_nodes, dtype=PREDICTOR_RECORD_DTYPE)
+    inner = trees.left != LEAF
+    first = np.repeat(trees.starts, np.diff(trees.starts, append=trees.n_nodes))
+    nodes["is_leaf"], nodes["value"], nodes["num_threshold"] = ~inner, trees.value, trees.threshold
+    nodes["missing_go_to_left"], nodes["feature_idx"] = trees.missing_left, np.where(inner, trees.feature, 0)
+    for name, child in (("left", trees.left), ("right", trees.right)):
+        nodes[name] = np.where(inner, child - first, 0)
+    rows = np.ascontiguousarray(rows, dtype=np.float64)
+    none, columns = np.zeros((0, 8), dtype=np.uint32), np.zeros(trees.n_features, dtype=np.uint32)
+    for tree in np.split(nodes, trees.starts[1:]):
+        found = np.empty(len(rows))
+        _predict_from_raw_data(tree, rows, none, none, columns, 1, found)
+        yield found
 
 
 def log_odds(probability: NDArray[np.float64]) -> NDArray[np.float64]:
