@@ -16,8 +16,9 @@ from sklearn.preprocessing import StandardScaler
 
 from pue import PUClassifier
 from pue.errors import InvalidInput, PueWarning, UnknownName
-from pue.judging import SCORERS, calibration_error, estimate_metrics, evaluate, make_scorer
-from pue.judging.estimates import ESTIMATED, _depth
+from pue.judging import SCORERS, calibration_error, estimate_metrics, evaluate, make_scorer, worlds
+from pue.judging.estimates import ESTIMATED
+from pue.judging.worlds import depth
 
 
 def biased(n: int, seed: int, *, prior: float = 0.4) -> tuple[np.ndarray, ...]:
@@ -68,7 +69,7 @@ def test_other_readings_of_the_labels_widen_the_intervals_and_leave_the_estimate
     alone = estimate_metrics(g, s, prior=0.4, propensity=chosen)
     doubtful = estimate_metrics(g, s, prior=0.4, propensity=chosen, readings=[np.ones_like(chosen)])
     unbiased = estimate_metrics(g, s, prior=0.4)
-    assert doubtful.recall.value == alone.recall.value
+    assert doubtful.recall.value == pytest.approx(alone.recall.value, abs=0.005)  # but for a bin that was too full
     assert doubtful.recall.high >= unbiased.recall.value > alone.recall.high
     assert doubtful.recall.low == pytest.approx(alone.recall.low, abs=0.02)
 
@@ -79,19 +80,20 @@ def test_a_hidden_bias_widens_the_intervals_both_ways():
     alone, doubtful, skeptical = (
         estimate_metrics(g, s, **given, hidden=hidden) for hidden in ((0, 0), (0, 1.5), (1.0, 0))
     )
-    assert doubtful.recall.value == alone.recall.value
+    assert doubtful.recall.value == pytest.approx(alone.recall.value, abs=0.005)  # but for a bin that was too full
     assert doubtful.recall.low < alone.recall.low
     assert doubtful.recall.high > alone.recall.high
     assert skeptical.recall.value < alone.recall.value  # clear positives stand for fewer, hence found ones for fewer
     for wrong in ((0.0, -1.0), (np.nan, 1.0)):
-        with pytest.raises(InvalidInput, match="hidden be two numbers, the second not negative"):
+        with pytest.raises(InvalidInput, match="hidden must be two numbers, the second not negative"):
             estimate_metrics(g, s, prior=0.4, hidden=wrong)
 
 
-def test_a_hidden_bias_tilts_the_weights_of_the_labeled_rows():
+def test_a_hidden_bias_tilts_the_weights_of_the_labeled_rows(monkeypatch):
+    monkeypatch.setattr(worlds, "BINS", 1)  # which holds all positives there are
     g, s, e, _ = biased(400, 0)
     labeled = np.flatnonzero(s == 1)
-    weight = {i: math.exp(-1.3 * _depth(torch.from_numpy(g), torch.from_numpy(s))[i]) / e[i] for i in labeled}
+    weight = {i: math.exp(-1.3 * depth(torch.from_numpy(g), torch.from_numpy(s))[i]) / e[i] for i in labeled}
     recall = sum(weight[i] for i in labeled if g[i] >= 0) / sum(weight.values())
     found = estimate_metrics(g, s, prior=0.4, propensity=e[s == 1], hidden=(1.3, 0.0), draws=0)
     assert found.recall.value == pytest.approx(recall)
@@ -105,7 +107,7 @@ def test_depth_is_the_place_among_the_labeled_scores():
         own = [float(h) for h, label in zip(g, s, strict=True) if label == 1]
         below = sum(h < value for h in own) + 0.5 * sum(h == value for h in own)
         expected.append(below / len(own) - 0.5)
-    np.testing.assert_allclose(_depth(g, s), expected)
+    np.testing.assert_allclose(depth(g, s), expected)
 
 
 @pytest.mark.parametrize(("prior", "flagged"), [(0.9, 0.2), (0.2, 0.9), (0.6, 0.6)])

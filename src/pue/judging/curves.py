@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pue.core.weights import RowWeights
+from pue.errors import InvalidInput
+from pue.judging.worlds import Chance, World, Worlds
 
 Array = NDArray[np.float64]
-Figures = Callable[[NDArray[np.int64] | None], Array]
-"""Rows counted so many times → numbers."""
 BINS = 10
 
 
@@ -29,20 +29,40 @@ class ThresholdCurve:
 
 
 def threshold_curve(
-    probabilities: Tensor, weights: RowWeights, *, thresholds: Array | None = None, draws: int = 200, seed: int = 0
+    probabilities: Tensor,
+    weights: RowWeights,
+    *,
+    worlds: Worlds | None = None,
+    thresholds: Array | None = None,
+    draws: int = 200,
+    seed: int = 0,
 ) -> ThresholdCurve:
-    """Precision, recall, F1 and the share called positive at ascending thresholds from 0 (None: each hundredth)."""
+    """Precision, recall, F1 and the share called positive at ascending thresholds from 0 (None: each hundredth), over
+    these worlds; None: what chance does."""
     thresholds = np.linspace(0, 1, 101) if thresholds is None else thresholds
+    worlds = Chance(weights) if worlds is None else worlds
     place = np.searchsorted(thresholds, probabilities.double().numpy(), side="right") - 1
-    cells, prior = Cells(place, len(thresholds), weights), float(weights.positive.sum())
+    cells, prior = Cells(place, len(thresholds), weights), worlds.center.prior
 
-    def figures(times: NDArray[np.int64] | None) -> Array:
-        recall, flagged = (np.minimum(part[::-1].cumsum()[::-1], 1.0) for part in cells(times))
-        return np.stack([_ratio(prior * recall, flagged, np.nan), recall, flagged])
+    def figures(world: World) -> Array:
+        recall, flagged = (np.minimum(part[::-1].cumsum()[::-1], 1.0) for part in cells(world))
+        recall = possible_recall(recall, world.prior, flagged)
+        return np.stack([_ratio(world.prior * recall, flagged, np.nan), recall, flagged])
 
-    values, lows, highs = _resampled(figures, len(place), draws, seed)
+    values, lows, highs = _over(worlds, figures, draws, seed)
     precision, recall, _ = zip(values, lows, highs, strict=True)
     return ThresholdCurve(thresholds, precision, recall, 2 * prior * values[1] / (prior + values[2]), values[2])
+
+
+def possible_recall(recall: Array, prior: float, flagged: Array) -> Array:
+    """The recall, moved to where the positives that are called so are no more than the rows called, and those that are
+    not no more than the others.
+
+    >>> possible_recall(np.array([0.9, 0.1]), 0.5, np.array([0.3, 0.8]))
+    array([0.6, 0.6])
+    """
+    most, least = np.minimum(1.0, flagged / prior), np.maximum(0.0, (prior + flagged - 1) / prior)
+    return np.asarray(np.clip(recall, least, most), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -56,27 +76,30 @@ class Bin:
     share: float
 
 
-def reliability(probabilities: Tensor, weights: RowWeights, *, draws: int = 200, seed: int = 0) -> list[Bin]:
+def reliability(
+    probabilities: Tensor, weights: RowWeights, *, worlds: Worlds | None = None, draws: int = 200, seed: int = 0
+) -> list[Bin]:
     """Predicted against estimated share of positives, in bins of equally many rows of the population."""
+    worlds = Chance(weights) if worlds is None else worlds
     p = probabilities.double().numpy()
     background = weights.background.clamp(min=0).numpy()
     edges = np.unique(np.quantile(p[background > 0], np.linspace(0, 1, BINS + 1)[1:-1]))
     place, n = np.searchsorted(edges, p, side="right"), len(edges) + 1
     mass = np.bincount(place, background, n)
     predicted = np.bincount(place, background * p, n) / np.maximum(mass, 1e-300)
-    cells, prior = Cells(place, n, weights), float(weights.positive.sum())
+    cells = Cells(place, n, weights)
 
-    def share(times: NDArray[np.int64] | None) -> Array:
-        positive, background = cells(times)
-        return _ratio(prior * positive, background, 0.0)
+    def share(world: World) -> Array:
+        positive, background = cells(world)
+        return _ratio(world.prior * positive, background, 0.0)
 
-    rows = zip(predicted, *_resampled(share, len(p), draws, seed), mass, strict=True)
+    rows = zip(predicted, *_over(worlds, share, draws, seed), mass, strict=True)
     return [Bin(*map(float, row)) for row in rows if row[-1] > 0]
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Shares of the positives and of the population in each cell, for rows counted so many times.
+    """Shares of the positives and of the population in each cell, in any world.
 
     A resampling then costs two sums over the rows and no sort.
     """
@@ -86,11 +109,11 @@ class Cells:
     n: int
     weights: RowWeights
 
-    def __call__(self, times: NDArray[np.int64] | None = None, positive: Array | None = None) -> tuple[Array, Array]:
-        """`positive`: w⁺ of another reading of the labels."""
-        own = self.weights.positive.numpy() if positive is None else positive
-        masses = (own, self.weights.background.clamp(min=0).numpy())
-        counted = (np.bincount(self.place, mass if times is None else mass * times, self.n) for mass in masses)
+    def __call__(self, world: World) -> tuple[Array, Array]:
+        masses = (world.positive, self.weights.background.clamp(min=0).numpy())
+        counted = (
+            np.bincount(self.place, mass if world.times is None else mass * world.times, self.n) for mass in masses
+        )
         positive, background = (cells / max(cells.sum(), 1e-300) for cells in counted)
         return positive, background
 
@@ -100,12 +123,12 @@ def _ratio(part: Array, whole: Array, otherwise: float) -> Array:
     return np.asarray(np.clip(found, 0, 1), dtype=np.float64)
 
 
-def _resampled(figures: Figures, n_rows: int, draws: int, seed: int) -> tuple[Array, Array, Array]:
-    """The figures of all rows, and the ends of their 95 % intervals."""
-    rng = np.random.default_rng(seed)
-    value = figures(None)
-    drawn = np.array([figures(rng.poisson(1.0, n_rows)) for _ in range(draws)])
-    return value, *around(value, drawn, 0.95)
+def _over(worlds: Worlds, figures: Callable[[World], Array], draws: int, seed: int) -> tuple[Array, Array, Array]:
+    """The figures of the center, and the ends of their 95 % intervals over the other worlds."""
+    if draws < 1:
+        raise InvalidInput(f"an interval needs resampled rows: draws must be at least 1; got {draws}.")
+    value = figures(worlds.center)
+    return value, *around(value, np.array([figures(world) for world in worlds.draw(draws, seed)]), 0.95)
 
 
 def around(value: Array, drawn: Array, level: float) -> tuple[Array, Array]:

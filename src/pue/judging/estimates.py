@@ -23,16 +23,16 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import norm
 from torch import Tensor
 
-from pue.core.data import Scenario, as_labels, possible_prior, require_scores
+from pue.core.data import Scenario, as_labels, require_scores
 from pue.core.decisions import ZERO
-from pue.core.weights import RowWeights, effective_sample_size, pu
+from pue.core.weights import RowWeights, effective_sample_size
 from pue.errors import InvalidInput
-from pue.judging.curves import Cells, around
+from pue.judging.curves import Cells, around, possible_recall
 from pue.judging.sensitivity import worst_case
 from pue.judging.truth import METRICS
+from pue.judging.worlds import Doubts, World
 
 Array = NDArray[np.float64]
 
@@ -108,10 +108,8 @@ def estimate_metrics(
     positives (SCAR). Rows labeled −1 belong to the population of a single sample and are otherwise not used. Intervals
     are percentiles over resampled rows (`draws` times; 0: none), over priors if `prior_interval`, the 95 % interval of
     π, is given, and over `readings`, other propensities of the labeled rows that the labels do not rule out: each draw
-    believes one of them. `hidden` (center, reach) is a bias that overlap hides from every test: the clearest labeled
-    positives were labeled exp(center) times as often as the least clear, or, draw by draw, up to exp(reach) times more
-    or less than that. `gammas`: also
-    the worst case over propensities that are wrong by such a factor.
+    believes one of them. `hidden` is a bias that overlap hides from every test; see `Doubts`. `gammas`: also the worst
+    case over propensities that are wrong by such a factor.
 
     >>> rng = np.random.default_rng(0)
     >>> y = rng.random(4000) < 0.5
@@ -123,33 +121,18 @@ def estimate_metrics(
     g = torch.tensor(np.asarray(scores, dtype=np.float64))  # a copy, as below: what pandas gives may be read-only
     s = as_labels(np.array(np.asarray(labels)))
     require_scores(g, len(s))
-    if not 0 < level < 1 or draws < 0 or not (np.isfinite(hidden).all() and hidden[1] >= 0):
-        raise InvalidInput(
-            "level must lie in (0, 1), draws must not be negative, and hidden be two numbers, the second not negative; "
-            f"got {level}, {draws} and {hidden}."
-        )
+    if not 0 < level < 1 or draws < 0:
+        raise InvalidInput(f"level must lie in (0, 1) and draws must not be negative; got {level} and {draws}.")
     scenario = Scenario.parse(scenario)
     mass = None if sample_weight is None else torch.tensor(np.asarray(sample_weight, dtype=np.float64))
     e = None if propensity is None else torch.tensor(np.asarray(propensity, dtype=np.float64))
-    weights = pu_row_weights(s, prior, e, scenario, mass)
+    doubts = Doubts(g, s, prior, scenario, e, mass, prior_interval, readings, hidden)
+    weights = doubts.weights
     sample = _Sample.of(g, weights, threshold)
-    depth = _depth(g, s)
-    own = weights.positive.numpy() * np.exp(-hidden[0] * depth)
-    point = sample.figures(prior, positive_weight=own)
+    point = sample.figures(doubts.center)
     low, high = point, point
     if draws:
-        rng = np.random.default_rng(seed)
-        priors = _prior_draws(prior, prior_interval, draws, rng)
-        believed = [_believed(s, weights, prior, reading, scenario, mass) for reading in (None, *readings)]
-        chosen_reading = rng.integers(len(believed), size=draws)
-        tilts = hidden[0] + hidden[1] * rng.uniform(-1, 1, draws)
-        drawn = np.array(
-            [
-                sample.figures(pi, rng.poisson(1.0, len(g)), believed[which] * np.exp(-tilt * depth))
-                for pi, which, tilt in zip(priors, chosen_reading, tilts, strict=True)
-            ]
-        )
-        low, high = around(point, drawn, level)
+        low, high = around(point, np.array([sample.figures(world) for world in doubts.draw(draws, seed)]), level)
     chosen = s == 1
     worth = weights.positive[chosen]
     return EstimatedMetrics(
@@ -163,14 +146,6 @@ def estimate_metrics(
         trivial=describe_trivial(g, float(point[6])),
         bounds={gamma: dict(_worst(g[chosen] >= threshold, worth, prior, point[6], gamma)) for gamma in gammas},
     )
-
-
-def pu_row_weights(
-    labels: Tensor, prior: float, propensity: Tensor | None, scenario: Scenario, sample_weight: Tensor | None = None
-) -> RowWeights:
-    """PUe's weights, or those of SCAR where there are no propensities, of a part of the data."""
-    prior = possible_prior(prior, labels, scenario, sample_weight)
-    return pu(labels, propensity, prior=prior, scenario=scenario, sample_weight=sample_weight)
 
 
 def describe_trivial(scores: Tensor, flagged: float) -> str | None:
@@ -195,13 +170,13 @@ class _Sample:
         values, place = np.unique(scores.numpy(), return_inverse=True)
         return cls(Cells(place, len(values), weights), int(np.searchsorted(values, threshold)))
 
-    def figures(
-        self, prior: float, times: NDArray[np.int64] | None = None, positive_weight: Array | None = None
-    ) -> Array:
-        """All metrics, in the order of `ESTIMATED`, each row counted so many `times`, under another w⁺ if given."""
-        positive, background = self.cells(times, positive_weight)
+    def figures(self, world: World) -> Array:
+        """All metrics in this world, in the order of `ESTIMATED`."""
+        prior = world.prior
+        positive, background = self.cells(world)
         flagged = float(background[self.first_called :].sum())
-        recall = possible_recall(float(positive[self.first_called :].sum()), prior, flagged)
+        found = np.array([float(positive[self.first_called :].sum())])
+        recall = float(possible_recall(found, prior, np.array([flagged]))[0])
         below = background.cumsum() - background / 2
         auc = (float(positive @ below) - prior / 2) / (1 - prior)
         recalls, flags = positive[::-1].cumsum(), background[::-1].cumsum()
@@ -214,54 +189,15 @@ class _Sample:
         return np.asarray(np.clip(figures, 0, 1), dtype=np.float64)
 
 
-def possible_recall(recall: float, prior: float, flagged: float) -> float:
-    """The recall, moved to where the positives that are called so are no more than the rows called, and those that are
-    not no more than the others.
-
-    >>> possible_recall(0.9, prior=0.5, flagged=0.3), possible_recall(0.1, prior=0.5, flagged=0.8)
-    (0.6, 0.6000000000000001)
-    """
-    return float(np.clip(recall, max(0.0, (prior + flagged - 1) / prior), min(1.0, flagged / prior)))
-
-
-def _depth(scores: Tensor, labels: Tensor) -> Array:
-    """Where a row's score stands among those of the labeled rows: −½ the lowest, ½ the highest."""
-    labeled = np.sort(scores[labels == 1].numpy())
-    middle = np.searchsorted(labeled, scores.numpy(), "left") + np.searchsorted(labeled, scores.numpy(), "right")
-    return np.asarray(middle / (2 * len(labeled)) - 0.5)
-
-
-def _believed(
-    labels: Tensor, own: RowWeights, prior: float, reading: Any, scenario: Scenario, mass: Tensor | None
-) -> Array:
-    """w⁺ under one reading of the labels; None: the one of the estimate."""
-    if reading is None:
-        return np.asarray(own.positive.numpy(), dtype=np.float64)
-    e = torch.tensor(np.asarray(reading, dtype=np.float64))
-    return np.asarray(pu_row_weights(labels, prior, e, scenario, mass).positive.numpy(), dtype=np.float64)
-
-
-def _prior_draws(prior: float, interval: tuple[float, float] | None, draws: int, rng: np.random.Generator) -> Array:
-    if interval is None:
-        return np.full(draws, prior)
-    low, high = interval
-    if not 0 <= low <= prior <= high <= 1:
-        raise InvalidInput(f"prior_interval must hold the prior, {prior}, between its ends; got {interval}.")
-    # Two half normals: an interval need not lie evenly around its estimate.
-    step = rng.normal(size=draws) / norm.ppf(0.975)
-    drawn = prior + np.where(step < 0, prior - low, high - prior) * step
-    return np.asarray(np.clip(drawn, 1e-6, 1 - 1e-6), dtype=np.float64)
-
-
 def _worst(
     called: Tensor, weight: Tensor, prior: float, flagged: float, gamma: float
 ) -> Iterator[tuple[str, tuple[float, float]]]:
     """The ranges of the recall, exact, and of what follows from it."""
     kept = weight > 0
     low, high = worst_case(called[kept].double(), weight[kept].min() / weight[kept], gamma)
-    recalls = np.array([low, high])
-    yield "recall", (low, high)
+    recalls = possible_recall(np.array([low, high]), prior, np.full(2, flagged))
     for name, values in (
+        ("recall", recalls),
         ("precision", prior * recalls / flagged if flagged else np.zeros(2)),
         ("f1", 2 * prior * recalls / (prior + flagged)),
         ("accuracy", 1 - prior - flagged + 2 * prior * recalls),

@@ -1,0 +1,112 @@
+"""Worlds: what they are made of, and that all numbers of a model come from the same ones."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from pue.core.weights import uniform
+from pue.errors import InvalidInput
+from pue.judging import estimate_metrics
+from pue.judging import worlds as worlds_module
+from pue.judging.curves import threshold_curve
+from pue.judging.worlds import Chance, Doubts, capped, depth
+
+
+def scored(n: int = 300) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Probabilities, labels, and propensities of the labeled rows."""
+    rng = np.random.default_rng(0)
+    y = rng.random(n) < 0.4
+    p = 1 / (1 + np.exp(-rng.normal(size=n) - 2 * y + 1))
+    s = y & (rng.random(n) < 0.4)
+    return torch.from_numpy(p), torch.from_numpy(s.astype(np.int64)), torch.from_numpy(rng.uniform(0.1, 0.9, s.sum()))
+
+
+def test_the_center_weighs_labels_by_inverse_propensity_and_by_the_hidden_bias(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worlds_module, "BINS", 1)
+    p, s, e = scored()
+    found = Doubts(p, s, 0.4, propensity=e, hidden=(0.7, 0.0)).center
+    labeled = np.flatnonzero(s.numpy() == 1)
+    place = depth(p, s)
+    twin = {row: math.exp(-0.7 * place[row]) / float(e[k]) for k, row in enumerate(labeled)}
+    share = {row: weight / sum(twin.values()) for row, weight in twin.items()}
+    for row in range(len(s)):
+        assert found.positive[row] / found.positive.sum() == pytest.approx(share.get(row, 0.0))
+    assert found.prior == 0.4
+    assert found.times is None
+
+
+def test_every_world_believes_one_reading_one_prior_and_one_hidden_bias(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worlds_module, "BINS", 1)
+    p, s, e = scored()
+    other = torch.ones_like(e)
+    doubts = Doubts(p, s, 0.4, propensity=e, prior_interval=(0.3, 0.6), readings=[other], hidden=(0.5, 1.0))
+    worlds = list(doubts.draw(400, seed=1))
+    again = list(doubts.draw(400, seed=1))
+    assert all(
+        np.array_equal(a.positive, b.positive) and a.prior == b.prior for a, b in zip(worlds, again, strict=True)
+    )
+    priors = np.array([world.prior for world in worlds])
+    assert 0.9 < np.mean((priors >= 0.3) & (priors <= 0.6)) < 0.99
+    labeled, place = s.numpy() == 1, depth(p, s)[s.numpy() == 1]
+    slopes = []
+    for world in worlds:
+        logs = [np.log(world.positive[labeled] * reading.numpy()) for reading in (e, other)]
+        fits = [np.polyfit(place, log, 1, full=True) for log in logs]
+        exact = [fit[0][0] for fit in fits if fit[1][0] < 1e-18]
+        assert len(exact) == 1
+        slopes.append(exact[0])
+    assert min(slopes) >= -1.5
+    assert max(slopes) <= 0.5
+    assert np.mean(slopes) == pytest.approx(-0.5, abs=0.1)
+
+
+def test_no_bin_holds_more_positives_than_rows_and_the_rest_keep_their_proportions() -> None:
+    rng = np.random.default_rng(0)
+    place, background = rng.integers(0, 6, 200), rng.uniform(0.5, 1.5, 200)
+    positive = np.where(rng.random(200) < 0.5, rng.exponential(size=200) * np.exp(0.8 * place), 0.0)
+    found = capped(positive, place, background, prior=0.6)
+    assert found.sum() == pytest.approx(0.6)
+    held, room, before = (np.bincount(place, each) for each in (found, background / background.sum(), positive))
+    full = held >= room - 1e-9
+    assert (held <= room + 1e-9).all()
+    assert 0 < full.sum() < 6
+    ratios = held[~full] / before[~full]
+    np.testing.assert_allclose(ratios, ratios[0])
+    assert (room[full] / before[full] <= ratios[0] + 1e-9).all()  # else it would not be full
+
+
+def test_what_fits_is_left_as_it_is() -> None:
+    positive = np.array([0.2, 0.0, 0.1])
+    np.testing.assert_allclose(capped(positive, np.array([0, 1, 2]), np.ones(3), prior=0.3), positive)
+
+
+def test_the_curve_and_the_metrics_say_the_same_about_the_same_threshold() -> None:
+    p, s, e = scored()
+    given = {"propensity": e, "prior_interval": (0.35, 0.5), "readings": [torch.ones_like(e)], "hidden": (1.0, 2.0)}
+    metrics = estimate_metrics(p, s, prior=0.4, threshold=0.5, draws=80, seed=3, **given)
+    doubts = Doubts(p, s, 0.4, **given)
+    curve = threshold_curve(p, doubts.weights, worlds=doubts, thresholds=np.array([0.0, 0.5]), draws=80, seed=3)
+    for name in ("precision", "recall"):
+        said = getattr(metrics, name)
+        assert [part[1] for part in getattr(curve, name)] == pytest.approx([said.value, said.low, said.high])
+    assert curve.f1[1] == pytest.approx(metrics.f1.value)
+
+
+def test_chance_alone_keeps_prior_and_weights() -> None:
+    _, s, _ = scored()
+    weights = uniform(s, prior=0.4)
+    worlds = list(Chance(weights).draw(5, seed=0))
+    assert {round(world.prior, 12) for world in worlds} == {0.4}
+    assert all(np.array_equal(world.positive, weights.positive.numpy()) for world in worlds)
+    assert len({tuple(world.times.tolist()) for world in worlds if world.times is not None}) == 5
+
+
+@pytest.mark.parametrize("hidden", [(math.nan, 1.0), (0.0, -1.0)])
+def test_a_hidden_bias_that_is_no_bias_is_refused(hidden: tuple[float, float]) -> None:
+    p, s, _ = scored()
+    with pytest.raises(InvalidInput, match="hidden must be two numbers, the second not negative"):
+        Doubts(p, s, 0.4, hidden=hidden)
