@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 
 from torch import Tensor
 
@@ -84,6 +85,11 @@ def settle_prior(data: PUData, prior: float | str | PriorEstimate, *, seed: int 
         return prior
     if isinstance(prior, str):
         return estimate_prior(data, method=prior, seed=derive(seed, 2))
+    if not isinstance(prior, Real):
+        raise InvalidInput(
+            f'prior must be one number in (0, 1), "estimate" or the name of an estimator; got {prior!r}. Pass the '
+            "share of positives among all rows."
+        )
     require_prior(float(prior), data.labels, data.scenario, data.sample_weight)
     return PriorEstimate.given(float(prior))
 

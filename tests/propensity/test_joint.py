@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from pue.errors import InvalidInput
 from pue.propensity import Auto
 from pue.propensity.auto import Chosen
 from pue.propensity.groups import ConstantModel
-from pue.propensity.joint import Joint, JointModel, _Problem, with_mean
+from pue.propensity.joint import STRENGTHS, Joint, JointModel, _Problem, with_mean
 from pue.propensity.labeling import BINS, MEMBERS, bin_edges, binned, ridge
 
 QUICK = Joint(rounds=3, trees=20)
@@ -165,11 +166,54 @@ def test_it_finds_what_drives_the_labels_though_classes_overlap(scenario: Scenar
     assert high > 3 * low
 
 
-def test_an_estimate_costs_labels_where_there_is_nothing_to_repair() -> None:
-    """Which is why "auto" tests first."""
+def test_an_estimate_that_makes_the_class_less_certain_is_not_taken() -> None:
+    """Here there is nothing to repair."""
     data, _ = overlapping(biased=False)
+    model = replace(QUICK, strengths=(1.0,)).fit(data, prior=0.4, seed=0)
+    assert model.strength == 0
+    assert effective_sample_size(1 / model.held_out) == pytest.approx(data.n_labeled)
+
+
+def test_the_strength_is_the_largest_that_leaves_the_class_as_certain(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, _ = overlapping(200)
+    own, e = problem(data), np.random.default_rng(0).uniform(0.1, 0.5, 200)
+    unbiased = np.full(200, own.frequency)
+
+    def chosen(costs: dict[float, float]) -> float:
+        def certainty(self: _Problem, given: np.ndarray) -> float:
+            near = [k for k in STRENGTHS if np.allclose(given, own.raised(e, k))]
+            return 0.8 - costs[near[0]] if near else 0.8 if np.allclose(given, unbiased) else math.nan
+
+        monkeypatch.setattr(_Problem, "certainty", certainty)
+        return own.strength(e)
+
+    assert chosen(dict.fromkeys(STRENGTHS, 0.0)) == 1.0
+    assert chosen({k: 0.026 * k for k in STRENGTHS}) == 0.75
+    assert chosen({k: 0.03 * k for k in STRENGTHS}) == 0.5
+    assert chosen(dict.fromkeys(STRENGTHS, 0.1)) == 0.0
+
+
+def test_certainty_is_the_mean_of_the_likelier_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, _ = overlapping(60)
+    f = np.random.default_rng(0).random(60)
+    monkeypatch.setattr(_Problem, "positive", lambda self, e: f)
+    found = problem(data).certainty(np.full(60, 0.3))
+    assert found == pytest.approx(sum(p if p > 0.5 else 1 - p for p in f.tolist()) / 60)
+
+
+def test_without_a_strength_every_row_has_the_same_chance_of_a_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, _ = overlapping(300)
+    monkeypatch.setattr(_Problem, "strength", lambda self, e: 0.0)
     model = QUICK.fit(data, prior=0.4, seed=0)
-    assert 0.3 * data.n_labeled < effective_sample_size(1 / model.held_out) < 0.9 * data.n_labeled
+    assert len(torch.cat([model.held_out, model(data.x)]).unique()) == 1
+    assert float(model.held_out[0]) == pytest.approx(data.n_labeled / (0.4 * data.n_rows), rel=1e-6)
+    assert "unbiased" in model.description
+
+
+@pytest.mark.parametrize("strengths", [(), (0.0, 1.0), (1.0, 0.5)])
+def test_strengths_that_cannot_be_searched_are_refused(strengths: tuple[float, ...]) -> None:
+    with pytest.raises(InvalidInput, match="strengths must be positive numbers, weakest first"):
+        Joint(strengths=strengths)
 
 
 def test_the_labeling_depends_on_the_named_columns_alone() -> None:
@@ -231,7 +275,7 @@ def test_auto_estimates_where_the_test_rejects() -> None:
 def test_auto_with_few_labels_says_that_it_could_not_test() -> None:
     data = PUData(torch.randn(60, 2, generator=torch.Generator().manual_seed(0)), torch.tensor([1] * 6 + [0] * 54))
     model = Auto().fit(data, prior=0.3)
-    assert model.description == "labels taken as unbiased (too few rows to test)"
+    assert model.description == "labels taken as unbiased (not tested)"
     assert model(data.x).unique().tolist() == pytest.approx([6 / (0.3 * 60)])
 
 
@@ -247,3 +291,16 @@ def test_a_saved_model_gives_the_same_propensities(tmp_path) -> None:
     assert isinstance(clf._propensity_model.model, JointModel)
     clf.save(tmp_path / "model")
     np.testing.assert_array_equal(load(tmp_path / "model").predict_propensity(X), clf.predict_propensity(X))
+
+
+def test_of_rare_positives_a_bias_is_not_told_from_the_class() -> None:
+    """Their estimated propensities ranked worse than none; named columns identify them all the same."""
+    data, _ = overlapping(1500)
+    rare = Auto().fit(data, prior=0.099, seed=0)
+    assert isinstance(rare, Chosen)
+    assert isinstance(rare.model, ConstantModel)
+    assert rare.others == ()
+    assert rare.p_value is not None
+    named = Auto(columns=(1,)).fit(data, prior=0.099, seed=0)
+    assert isinstance(named, Chosen)
+    assert isinstance(named.model, JointModel)

@@ -54,8 +54,9 @@ def _points(rows: Evidence) -> tuple[Floats, Floats]:
 
 def _assign(rows: Evidence, points: Floats, seed: int) -> NDArray[np.int32]:
     labeled = np.flatnonzero(rows.labeled)
-    hashes = row_hash(torch.from_numpy(points[labeled]))
-    # In the order of their hash, so that the start does not depend on the order of the table.
+    # In the order of their hash, so that the start does not depend on the order of the table; of the features as they
+    # came, for the last digit of a mean depends on the order in which it was summed up.
+    hashes = row_hash(torch.from_numpy(np.ascontiguousarray(rows.z[labeled])))
     ordered = labeled[np.argsort(hashes, kind="stable")]
     k = min(MOST_CLUSTERS, max(1, round(math.sqrt(rows.labeled_mass) / 2)), len(np.unique(hashes)))
     means = sklearn.cluster.KMeans(k, n_init=1, random_state=seed)

@@ -26,6 +26,7 @@ from pue.propensity.features import fit_reduction
 from pue.propensity.logistic import Logistic
 from pue.propensity.pool import label_probability
 from pue.propensity.protocol import PropensityEstimator, fit_estimator
+from pue.propensity.scar import without_gaps
 from pue.trees.forest import Forest
 
 Floats = NDArray[np.float64]
@@ -98,7 +99,8 @@ def evidence(data: PUData, *, forest: bool = False, seed: int = 0) -> Evidence:
     ((8,), (8, 1), 3.0)
     """
     q, fold = held_out_probability(data, forest=forest, seed=seed)
-    z = fit_reduction(data.x, seed=seed)(data.x)
+    whole = without_gaps(data.x)
+    z = fit_reduction(whole, seed=seed)(whole)
     numbers = q.double().numpy(), z.double().numpy(), fold.numpy().astype(np.int64)
     return Evidence(data.labels.numpy(), data.scenario, data.mass.numpy(), *numbers)
 
@@ -116,6 +118,8 @@ def held_out_probability(
     (three).
     """
     images = is_image(data.x)
+    if not forest:  # trees take missing values
+        data = replace(data, x=without_gaps(data.x))
     estimator: PropensityEstimator = IMAGE_NETWORK if images else Rate() if forest else Logistic()
     folds = min(folds or (3 if images else 5), most_folds(data.x, data.labels))
     if folds < 2:

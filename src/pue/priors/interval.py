@@ -15,6 +15,7 @@ from pue.core.data import PUData, Scenario, is_image, possible_prior, select
 from pue.core.folds import row_hash
 from pue.core.inputs import as_problem
 from pue.errors import InvalidInput, PueWarning, UnknownName
+from pue.judging.notebooks import as_html
 from pue.persistence import kept
 from pue.priors.clues import from_clues
 from pue.priors.clustered import clustered
@@ -73,6 +74,9 @@ class PriorEstimate:
             return f"{self.value:.3g} (given)"
         interval = f"{100 * self.level:g} % interval {self.low:.3f} to {self.high:.3f}; "
         return f"{self.value:.3f} ({interval if self.low < self.high else ''}{self.method}, assumes {self.assumption})"
+
+    def _repr_html_(self) -> str:
+        return as_html("Share of positives", {"estimate": self, **(self.readings or {})})
 
     def __float__(self) -> float:
         return self.value

@@ -7,15 +7,20 @@ same chance" takes them apart. In each round, every row by models that have not 
     q   = P(positive | x, s): 1 for labeled rows, f (1 − e) / (1 − f e) for the others
     e   labeled against not among rows weighted by q, by several members
 
-The members (a ridge regression, which extrapolates, small boosted trees and a forest of large leaves, which see kinds
-of rows) are mixed by the likelihood that they give held-out labels. The prior is kept in every round, and a start at
-SCAR does not take the class for the labeling: what changes e are labels that are denser than SCAR allows.
+The members (a ridge regression, which extrapolates, and small boosted trees, which see kinds of rows) are mixed by the
+likelihood that they give held-out labels. The prior is kept in every round, and a start at SCAR does not take the class
+for the labeling: what changes e are labels that are denser than SCAR allows.
+
+Where classes overlap, e takes over what belongs to f. That shows in the certainty of the class, the mean of
+max(f, 1 − f): it falls, and a weaker e, or none, is better. So the last step takes the strongest eᵏ, k ≤ 1, that costs
+no more than a little certainty.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,6 +45,11 @@ Array = NDArray[np.float64]
 
 SMALLEST = 1e-3
 """No estimate of a chance is nearer to zero or one: a round would follow one row."""
+STRENGTHS = (0.25, 0.5, 0.75, 1.0)
+"""Exponents of e, weakest first."""
+SLACK = 0.02
+"""Certainty that a correction may cost. It and the strengths were chosen on the development tables of
+benchmarks/studies/tables; docs/lab/propensity.md has the figures."""
 
 
 @kept
@@ -47,16 +57,18 @@ SMALLEST = 1e-3
 class Joint:
     """EM of forests and simple models of the labeling, from a start at SCAR, with the prior kept."""
 
-    rounds: int = 8
+    rounds: int = 5
     folds: int = 3
     trees: int = 50
     """Of the forest that stands for f in each round."""
-    members: tuple[str, ...] = ("boosted", "forest", "logistic")
+    members: tuple[str, ...] = ("boosted", "logistic")
     """Names in `labeling.MEMBERS`."""
     columns: tuple[int, ...] | None = None
     """Columns that the labeling depends on, if they are known (None: any). It identifies e."""
     most: int = 8_000
     """Rows; of larger tables so many are drawn."""
+    strengths: tuple[float, ...] = STRENGTHS
+    """(1.0,): e as the last round leaves it, or none."""
 
     def __post_init__(self) -> None:
         if self.rounds < 1 or self.folds < 2 or self.trees < 1:
@@ -64,6 +76,8 @@ class Joint:
                 f"rounds and trees must be at least 1 and folds at least 2; got {self.rounds}, {self.trees} and "
                 f"{self.folds}."
             )
+        if not self.strengths or min(self.strengths) <= 0 or list(self.strengths) != sorted(self.strengths):
+            raise InvalidInput(f"strengths must be positive numbers, weakest first; got {self.strengths}.")
 
     def fit(self, data: PUData, *, prior: float, seed: int = 0) -> JointModel:
         if sparse.issparse(data.x):
@@ -77,12 +91,15 @@ class Joint:
             shares = problem.shares(columns, q)
             e = columns @ shares
         own = dict(zip(self.members, shares.tolist(), strict=True))
-        model = JointModel(folds, own, data.scenario is Scenario.CASE_CONTROL, self.columns)
-        e = problem.as_rate(e)
+        strength = problem.strength(e)
+        f = problem.positive(problem.raised(e, strength))
+        factor = problem.factor(e, strength, f)
+        odds = data.scenario is Scenario.CASE_CONTROL
+        model, e = JointModel(folds, own, odds, self.columns, strength, factor), _raised(e, strength, factor, odds)
         return replace(
             model,
             held_out=_of_labeled(model, data, rows, torch.from_numpy(e)),
-            reference=_of_reference(data, rows, torch.from_numpy(e * problem.positive(problem.as_share(e)))),
+            reference=_of_reference(data, rows, torch.from_numpy(e * f)),
         )
 
 
@@ -97,6 +114,9 @@ class JointModel(PropensityModel):
     odds: bool
     looks_at: tuple[int, ...] | None
     """Columns; None: all."""
+    strength: float = 1.0
+    """Exponent of what the members say; 0: all positives have the same chance of a label."""
+    factor: float = 1.0
     held_out: Tensor | None = None
     reference: Tensor | None = None
     """ê f̂ of a sample of the population: its sum is the number of labels."""
@@ -104,8 +124,7 @@ class JointModel(PropensityModel):
     def __call__(self, x: Features) -> Tensor:
         matrix = _chosen(as_matrix(x), self.looks_at)
         mean = sum(self._of_fold(members, matrix) for members in self.folds) / len(self.folds)
-        clipped = np.clip(np.asarray(mean), SMALLEST, 1 - SMALLEST)
-        return torch.from_numpy(clipped / (1 - clipped) if self.odds else clipped)
+        return torch.from_numpy(_raised(_clipped(mean), self.strength, self.factor, self.odds))
 
     def _of_fold(self, members: Sequence[Labeling], matrix: NDArray[np.floating]) -> Array:
         counted = zip(members, self.shares.values(), strict=True)
@@ -116,8 +135,10 @@ class JointModel(PropensityModel):
 
     @property
     def description(self) -> str:
+        if not self.strength:
+            return "labels taken as unbiased: every correction tried made the class less certain"
         counted = ", ".join(f"{name} {share:.0%}" for name, share in self.shares.items() if share >= 0.005)
-        return f"cross-fitted together with the class ({counted})"
+        return f"cross-fitted together with the class ({counted}; strength {self.strength:g})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +206,7 @@ class _Problem:
             )
             columns[held] = np.column_stack([member(self.features[held]) for member in members])
             folds.append(members)
-        return tuple(folds), np.clip(columns, SMALLEST, 1 - SMALLEST)
+        return tuple(folds), _clipped(columns)
 
     def shares(self, columns: Array, q: Array) -> Array:
         """The mixture of members under which the held-out labels are most likely."""
@@ -193,6 +214,26 @@ class _Problem:
             return np.ones(1)
         like = np.where(self.data.labeled.numpy()[:, None], columns, 1 - columns)
         return mixture_shares(like, q * self.data.mass.numpy())
+
+    def strength(self, e: Array) -> float:
+        """The strongest exponent of e that leaves the class about as certain as no correction does; 0: none does."""
+        least = self.certainty(np.full(len(e), self.frequency)) - SLACK
+        strongest_first = reversed(self.settings.strengths)
+        return next((k for k in strongest_first if self.certainty(self.raised(e, k)) >= least), 0.0)
+
+    def certainty(self, e: Array) -> float:
+        """How sure the class of a row of the population is on average, in [½, 1], with the weights 1/e."""
+        f, mass = self.positive(e), self.data.mass.numpy() * self.population
+        return float(np.maximum(f, 1 - f) @ mass / mass.sum())
+
+    def raised(self, e: Array, strength: float) -> Array:
+        """eᵏ; its size does not matter to weights, and stays that of e on average."""
+        return self.as_share(_raised(e, strength, self.frequency ** (1 - strength), not self.single))
+
+    def factor(self, e: Array, strength: float, f: Array) -> float:
+        """What makes Σ eᵏ f over the population the number of labels."""
+        mass, rate = self.data.mass.numpy(), self.as_rate(e) ** strength
+        return float(mass[self.data.labeled.numpy()].sum() / ((mass * rate * f)[self.population].sum()))
 
     def as_rate(self, e: Array) -> Array:
         """Inside the rounds e is a share of the rows at hand, which in case-control means e / (1 + e)."""
@@ -207,6 +248,17 @@ class _Problem:
             held = self.fold == k
             found[held] = fit(~held, derive(self.seed, k))(held)
         return found
+
+
+def _clipped(share: Any) -> Array:
+    return np.clip(np.asarray(share, dtype=np.float64), SMALLEST, 1 - SMALLEST)
+
+
+def _raised(share: Array, strength: float, factor: float, odds: bool) -> Array:
+    """The rate to this power times the factor, kept where its share is a chance."""
+    rate = factor * (share / (1 - share) if odds else share) ** strength
+    clipped = _clipped(rate / (1 + rate) if odds else rate)
+    return clipped / (1 - clipped) if odds else clipped
 
 
 def with_mean(log_odds: Array, mean: float, mass: Array) -> Array:

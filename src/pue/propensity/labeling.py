@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import sklearn
-import torch
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from pue.core.data import PUData
 from pue.core.randomness import derive
-from pue.core.weights import RowWeights
 from pue.persistence import kept
 from pue.propensity.newton import Array, Regression, sigmoid
 from pue.trees.boosted import BoostedTrees
-from pue.trees.forest import Forest
-from pue.trees.nodes import LEAF, Trees
+from pue.trees.nodes import LEAF
 
 Matrix = NDArray[np.floating]
 
@@ -67,17 +62,6 @@ class Ridge:
 
     def __call__(self, x: Matrix) -> Array:
         return sigmoid(_standardized(x, self.mean, self.scale) @ self.beta)
-
-
-@kept
-@dataclass(frozen=True, eq=False)
-class Leaves:
-    """A forest of large leaves."""
-
-    trees: Trees
-
-    def __call__(self, x: Matrix) -> Array:
-        return self.trees.probability(x)
 
 
 def boosted(x: Matrix, s: NDArray[np.bool_], weight: Array, seed: int) -> Steps:
@@ -133,21 +117,11 @@ def ridge(x: Matrix, s: NDArray[np.bool_], weight: Array, seed: int) -> Ridge:
     return Ridge(mean, scale, _solve(z, s, weight, STRENGTHS[int(np.argmax(likelihoods))]))
 
 
-def forest(x: Matrix, s: NDArray[np.bool_], weight: Array, seed: int, *, trees: int = 60) -> Leaves:
-    """Trees with leaves of fifteen rows or more: smooth where labels are few."""
-    rows = PUData(torch.from_numpy(np.ascontiguousarray(x)), torch.from_numpy(s.astype(np.int8)))
-    mass = torch.from_numpy(weight / weight.sum())
-    weights = RowWeights(mass * rows.labeled, mass * ~rows.labeled)
-    return Leaves(Forest(n_trees=trees, min_leaf=15).fit(rows, weights, seed))
-
-
 Fit = Callable[[Matrix, NDArray[np.bool_], Array, int], Labeling]
 """(rows, labeled, weights, seed) → fitted."""
 MEMBERS: dict[str, Fit] = {
     "boosted": boosted,
-    "forest": forest,
     "logistic": ridge,
-    "small_forest": partial(forest, trees=30),
 }
 
 
