@@ -21,10 +21,12 @@ from torch import Tensor
 from pue.basis import KNOWN, Basis, Wishes, settle, warn_of_doubts
 from pue.core.data import Features, PUData, possible_prior, select
 from pue.core.decisions import decide
+from pue.core.finite import require_finite_scores
 from pue.core.inputs import as_features, as_label_array, as_propensity, as_pu_data, to_numpy
 from pue.core.losses import zero_one
 from pue.core.risks import upu
 from pue.errors import InvalidInput
+from pue.estimators.frames import FrameEncoder, encode, fit_encoder, not_numbers
 from pue.methods import pu_weights
 from pue.priors import PriorEstimate
 from pue.propensity import PropensityEstimator, PropensityModel, PropensityReport, clip_propensity
@@ -38,6 +40,7 @@ FITTED: dict[str, Any] = {
     "classes_": NDArray[Any],
     "n_features_in_": int,
     "feature_names_in_": NDArray[Any],
+    "vectorizer_": FrameEncoder,
 }
 """What every fitted estimator has, and a saved one keeps."""
 
@@ -51,6 +54,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):
     propensity_floor: float
     propensity_trim: bool
     random_state: int | np.random.RandomState | None
+    positive: str | None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -65,7 +69,9 @@ class PUEstimator(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> NDArray[np.floating[Any]]:
         """Scores g(x); positive where the row is called positive."""
         check_is_fitted(self)
-        scores: NDArray[np.floating[Any]] = self._scores(self._features(X, reset=False)).numpy()
+        found = self._scores(self._features(X, reset=False))
+        require_finite_scores(found)
+        scores: NDArray[np.floating[Any]] = found.numpy()
         return scores
 
     def predict(self, X: Any) -> NDArray[np.int64]:
@@ -125,7 +131,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):
     ) -> tuple[PUData, Tensor | None]:
         """Everything that came in, checked; the second value are known propensities of rows (NaN where unknown)."""
         x = self._features(X, reset=reset)
-        labels = as_label_array(y, x.shape[0])
+        labels = as_label_array(y if self.positive is None else self._called_positive(y), x.shape[0])
         known = None
         if propensity is not None:
             if self.propensity not in (None, KNOWN):
@@ -143,17 +149,41 @@ class PUEstimator(ClassifierMixin, BaseEstimator):
         return as_pu_data(x, labels, self.scenario, sample_weight, known)
 
     def _features(self, X: Any, *, reset: bool) -> Features:
+        if reset:
+            self.__dict__.pop("vectorizer_", None)  # of an earlier fit
+            why = not_numbers(X, missing=self._takes_missing())
+            if why is not None:
+                validate_data(self, X, reset=True, skip_check_array=True)
+                self.vectorizer_ = fit_encoder(X, why, seed=0)
+        encoder: FrameEncoder | None = vars(self).get("vectorizer_")
+        if encoder is not None:
+            features = encode(encoder, X)
+            validate_data(self, X, reset=False, skip_check_array=True)
+            return as_features(features, encoder.feature_names)
         checked = validate_data(
             self, to_numpy(X), reset=reset, accept_sparse="csr", allow_nd=True, ensure_all_finite=False, dtype="numeric"
         )
         return as_features(checked, getattr(self, "feature_names_in_", None), missing=self._takes_missing())
+
+    def _called_positive(self, y: Any) -> NDArray[np.int64]:
+        """Labels in words: 1 where they are the positive word, else 0."""
+        labeled = np.asarray(np.asarray(to_numpy(y), dtype=object) == self.positive, dtype=np.int64)
+        if not labeled.any():
+            raise InvalidInput(f"no label is {self.positive!r}. Pass positive= the word that marks labeled positives.")
+        return labeled
 
     def _takes_missing(self) -> bool:
         """Whether values may be missing (NaN)."""
         return False
 
     def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        try:
+            return int(check_random_state(self.random_state).randint(2**31 - 1))
+        except ValueError as error:
+            raise InvalidInput(
+                f"random_state must be a whole number from 0 to 2**32 - 1, a RandomState or None; got "
+                f"{self.random_state!r}."
+            ) from error
 
     def _wishes(self) -> Wishes:
         return Wishes(self.prior, self.propensity, self.propensity_floor, self.propensity_trim)

@@ -27,7 +27,8 @@ from pue.methods import Composition, Method, Task, Thresholded, UsesNegatives, f
 from pue.methods.protocol import scores_of
 from pue.methods.selfpu import Students
 from pue.persistence import NetworkParts, kept_estimator
-from pue.propensity import FLOOR, PropensityEstimator
+from pue.priors.interval import ESTIMATE
+from pue.propensity import FLOOR, Auto, PropensityEstimator
 from pue.training import Augmentation, Batching, Checkpointing, StreamedTable, Training
 from pue.training.batches import automatic_size
 from pue.training.settings import EpochRecord
@@ -43,7 +44,7 @@ from pue.trees import LEARNERS, Ensemble, Learner, dense
         "history_": list[EpochRecord],
         "threshold_": float,
     },
-    optional=("feature_names_in_",),
+    optional=("feature_names_in_", "vectorizer_"),
     either=("network_", "trees_"),
     dropped=("checkpoint_dir", "progress", "_metadata_request"),
     network=NetworkParts("network_", "backbone", "input_spec_", build, pair=Students),
@@ -68,7 +69,7 @@ class PUClassifier(PUEstimator):
         trees with the same weights, whatever the method's loss and correction: "forest" or `Forest(n_trees=300)` lowers
         the squared loss, with a non-negative risk in every leaf; "boosting" or `Boosting(rounds=50)` the logistic loss,
         with LightGBM. What is said below about training is not for trees. They take values that are missing (NaN),
-        if prior and propensities are given and not estimated.
+        with a prior that is given or "estimate" and propensities that are given, None or "auto".
     scenario : "single_sample" or "case_control"
         One table in which some rows are labeled, or labeled rows collected beside an unlabeled sample.
     loss : None, str or callable
@@ -100,6 +101,7 @@ class PUClassifier(PUEstimator):
     progress : None or bool
         None: a bar on a terminal, else silence. True: also elsewhere. False: never.
     random_state : None, int or RandomState
+    positive : the word that marks labeled positives in `y`, "fraud"; None: `y` holds 1, 0 and -1.
 
     Attributes
     ----------
@@ -159,6 +161,7 @@ class PUClassifier(PUEstimator):
     checkpoint_every: int = 1
     progress: bool | None = None
     random_state: int | np.random.RandomState | None = None
+    positive: str | None = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -264,8 +267,10 @@ class PUClassifier(PUEstimator):
         return self.backbone if isinstance(self.backbone, Learner) else None
 
     def _takes_missing(self) -> bool:
-        estimated = isinstance(self.prior, str) or self.propensity not in (None, KNOWN)
-        return self._learner() is not None and not estimated
+        """Trees do, and so do the estimates that a table gets by default."""
+        prior = not isinstance(self.prior, str) or self.prior == ESTIMATE
+        propensity = self.propensity in (None, KNOWN, "auto", "constant") or isinstance(self.propensity, Auto)
+        return self._learner() is not None and prior and propensity
 
     def _require_trees(self, learner: Learner, method: Method, x: Features) -> None:
         """Refuse what trees cannot do."""

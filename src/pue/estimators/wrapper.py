@@ -20,9 +20,11 @@ import torch
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 from torch import Tensor
 
+from pue.basis import KNOWN
 from pue.core.data import Features, PUData, as_matrix, select
 from pue.core.folds import content_folds, held_out_values, most_folds
 from pue.core.weights import RowWeights
@@ -38,7 +40,7 @@ FEWEST = 10
 
 @kept_estimator(
     fitted={**FITTED, "estimator_": BaseEstimator, "calibrator_": Calibrator},
-    optional=("feature_names_in_",),
+    optional=("feature_names_in_", "vectorizer_"),
     dropped=("_metadata_request",),
 )
 @dataclass(eq=False, repr=False)
@@ -52,7 +54,7 @@ class PUWrapper(PUEstimator):
     repeat : "auto" or bool
         Rows repeated instead of weighted: each labeled row as often as its weight, rounded so that sums agree. "auto":
         for classifiers without `sample_weight`, and for histogram boosting, which bins weighted columns very slowly.
-    propensity, prior, scenario, propensity_floor, propensity_trim, random_state
+    propensity, prior, scenario, propensity_floor, propensity_trim, random_state, positive
         As in `PUClassifier`.
     calibration : "platt" or "isotonic"
     folds : int
@@ -86,6 +88,7 @@ class PUWrapper(PUEstimator):
     propensity_floor: float = FLOOR
     propensity_trim: bool = False
     random_state: int | np.random.RandomState | None = None
+    positive: str | None = None
 
     def fit(self, X: Any, y: Any, *, propensity: Any = None, sample_weight: Any = None) -> Self:
         """Learn from features `X` and PU labels `y`: 1 labeled positive, 0 unlabeled, −1 labeled negative.
@@ -100,6 +103,16 @@ class PUWrapper(PUEstimator):
         self.calibrator_ = self._calibrate(data, weights, weight_name, seed)
         self.classes_ = np.array([0, 1])
         return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_missing()
+        return tags
+
+    def _takes_missing(self) -> bool:
+        """Where the base estimator does, and nothing else looks at the rows."""
+        estimated = isinstance(self.prior, str) or self.propensity not in (None, KNOWN)
+        return not estimated and bool(get_tags(self.base_estimator).input_tags.allow_nan)
 
     def _scores(self, x: Features) -> Tensor:
         return torch.logit(self.calibrator_(_log_odds(self.estimator_, x)).clamp(1e-12, 1 - 1e-12))

@@ -1,0 +1,1 @@
+"""Columns of any kind become numbers, each column by itself."""
