@@ -8,9 +8,9 @@ from pue.bench.record import Record
 
 
 def comparable(record: Record | dict[str, Any]) -> dict[str, Any]:
-    """Everything but times, versions and memory."""
+    """Everything but times, versions and memory, and the digest of all that."""
     body = record.to_dict() if isinstance(record, Record) else record
-    kept = {name: value for name, value in body.items() if name not in ("cost", "versions", "finished")}
+    kept = {name: value for name, value in body.items() if name not in ("cost", "versions", "finished", "digest")}
     kept["history"] = [{name: value for name, value in epoch.items() if name != "seconds"} for epoch in body["history"]]
     kept["warnings"] = list(body["warnings"])
     if body["propensity"] is not None:

@@ -24,6 +24,7 @@ from pue.bench.execute import RunOutcome
 from pue.bench.record import Record
 from pue.bench.report.live import Board, watching
 from pue.bench.suites import SUITES, resolve
+from pue.methods import METHODS
 
 TINY = ["--preset", "smoke", "--set", "epochs=1", "--set", "rows=200", "--set", "labels.n_labeled=30"]
 ROWS = ["--methods", "upu,nnpu,naive,supervised"]  # 8 rows: three have estimated or true propensities
@@ -75,7 +76,7 @@ def test_a_bench_runs_resumes_and_starts_afresh(capsys, tmp_path):
     name = next(iter(first))
     (tmp_path / "digits" / name).write_text("{")
     code, out, err = command(capsys, *arguments)
-    assert "is not complete JSON" in err.replace("\n", " ")
+    assert "is damaged" in err.replace("\n", " ")
     assert (code, err.count(", computed"), err.count("found")) == (0, 1, 5)
     code, out, err = command(capsys, *arguments, "--fresh")
     assert (code, err.count("computed")) == (0, 6)
@@ -110,7 +111,8 @@ def test_runs_may_come_from_a_file(capsys, tmp_path):
         (["bench", "digits", "--preset", "quick"], "unknown preset of digits 'quick'"),
         (["bench", "digits", "--methods", "nnpuu"], "Did you mean"),
         (["bench", "digits", "--seeds", "many"], "seeds must be a number"),
-        (["bench", "digits", "--seeds", "0"], "seeds must be a number"),
+        (["bench", "digits", "--seeds", "-1"], "seeds must be a number"),
+        (["bench", "digits", "--plugin", "nowhere.py"], "nowhere.py. A plugin is a Python file that adds to"),
         (["bench", "digits", "--seeds", "5-3"], "seeds must be a number"),
         (["bench", "digits", "--set", "epochs"], "--set takes name=value"),
         (["bench", "digits", "--set", "epoch=3"], "Did you mean 'epochs'"),
@@ -261,3 +263,19 @@ def test_ctrl_c_stops_everything_without_a_traceback(tmp_path):
     assert process.returncode in (130, -signal.SIGINT)  # by the signal itself where it met an exec; 130 to a shell
     assert "Traceback" not in out + err
     assert records(folder) == {}
+
+
+def test_a_method_in_a_file_runs_in_another_process(capsys, tmp_path):
+    (tmp_path / "mine.py").write_text("from pue import METHODS\n\nMETHODS['mine'] = METHODS['nnpu']\n")
+    spec = resolve("digits", preset="smoke", methods=["nnPU"])[0].to_dict()
+    (tmp_path / "mine.toml").write_text(toml_text.dumps({**spec, "method": "mine"}))
+    how = ["bench", "--plugin", tmp_path / "mine.py", "--spec", tmp_path / "mine.toml", "--seeds", "0", "--jobs", "1"]
+    try:
+        code, out, err = command(capsys, *how, "--set", "epochs=1", "--out", tmp_path / "runs")
+        assert (code, "mine" in out) == (0, True), err
+    finally:
+        METHODS.pop("mine", None)
+    (tmp_path / "broken.py").write_text("1 / 0")
+    code, _, err = command(capsys, "bench", "digits", "--plugin", tmp_path / "broken.py", "--dry-run")
+    assert code == 2
+    assert "broken.py fails: ZeroDivisionError: division by zero" in err

@@ -33,7 +33,7 @@ from pue.bench.datasets import (
 from pue.bench.datasets.cache import cache_folder, cached
 from pue.bench.datasets.fetch import CATALOG, DatasetInfo
 from pue.bench.datasets.files import DIGESTS
-from pue.errors import InvalidInput, MissingData
+from pue.errors import InvalidInput, MissingData, PueWarning
 
 alzheimer_module = importlib.import_module("pue.bench.datasets.alzheimer")  # which the function of this name hides
 STEMS = list(DIGESTS["mnist"])
@@ -484,9 +484,27 @@ def test_a_cache_file_that_is_not_ours_is_made_again(harm: str, own_cache: Path)
         cached("a", "other", lambda: array + 1)
         (other,) = own_cache.iterdir()
         other.rename(file)
-    assert np.array_equal(cached("a", "key", lambda: array), array)
+    with pytest.warns(PueWarning, match="was altered or cut off: it is not used, and made again"):
+        assert np.array_equal(cached("a", "key", lambda: array), array)
     if harm != "folder":
         assert file.read_bytes() == raw
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["'|S0', 'fortran_order': False, 'shape': (1200000000,)", "'<f8', 'fortran_order': False, 'shape': (10000000000,)",
+     "'|O', 'fortran_order': False, 'shape': (1,)", "'<f8', 'fortran_order': False, 'shape': (-1,)", "'<f8'"],
+)  # fmt: skip
+def test_no_header_of_a_cache_decides_what_is_allocated(header: str, own_cache: Path) -> None:
+    """Vouched for, as whoever may write there could."""
+    array = np.arange(100, dtype=np.uint8)
+    cached("a", "key", lambda: array)
+    (file,) = own_cache.iterdir()
+    text = ("{'descr': " + header + ", }").ljust(117).encode() + b"\n"
+    raw = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(8)
+    file.write_bytes(raw + hashlib.sha256(b"key" + raw).digest())
+    with pytest.warns(PueWarning, match="made again"):
+        assert np.array_equal(cached("a", "key", lambda: array), array)
 
 
 @pytest.mark.parametrize("value", ["/dev/null", "/dev/null/deeper", "/proc/nowhere"])

@@ -425,6 +425,10 @@ def test_a_damaged_record_is_computed_anew(tmp_path):
     (again,) = execute([TINY], place, jobs=0)
     assert again.state == "computed"
     assert comparable(again.record) == comparable(outcome.record)
+    path.write_text(path.read_text().replace('"accuracy": 0.', '"accuracy": 0.9', 1))
+    (last,) = execute([TINY], place, jobs=0)
+    assert last.state == "computed"
+    assert comparable(last.record) == comparable(outcome.record)
 
 
 def test_a_killed_worker_is_reported_and_replaced(tmp_path):

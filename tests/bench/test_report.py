@@ -26,10 +26,11 @@ from pue.bench.report.rows import ResultRow, result_rows
 from pue.bench.report.shortfalls import shortfalls
 from pue.bench.report.tables import Column, ReportTable, suite_tables, wide_table
 from pue.bench.spec import digest
-from pue.bench.store import read_records
+from pue.bench.store import as_text, read_records
 from pue.bench.suites import SUITES, resolve, row_name
 from pue.errors import InvalidInput
 from pue.judging.truth import METRICS
+from pue.persistence.sealed import opened
 
 ROOT = Path(__file__).parents[2]
 MNIST = list(LABELS["mnist"].mix or ())
@@ -55,7 +56,7 @@ def write(
     record = fabricated(full, row, accuracy, **body)
     path = folder / suite / f"{digest(full)[:12]}-{seed}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record))
+    path.write_text(as_text(record))
     return path
 
 
@@ -374,7 +375,7 @@ def test_warnings_and_the_best_alpha_are_told(tmp_path):
     for alpha, accuracy in ((0, 90.0), (10, 92.0), (15, 91.0)):
         network = {"propensity": "network", "propensity_options": {"alpha": alpha}, "method": "distpu"}
         path = write(tmp_path, f"Dist-PUe (α={alpha})", 0, accuracy, suite="alpha-ablation", spec=network)
-    path.write_text(json.dumps({**json.loads(path.read_text()), "warnings": ["look twice"]}))
+    path.write_text(as_text({**opened(path.read_bytes(), "x"), "warnings": ["look twice"]}))
     rows = rows_of(tmp_path, "alpha-ablation")
     told = shortfalls(rows)
     assert "Runs that ended with a warning, kept in their records: Dist-PUe (α=15) (1 of 1)." in told
@@ -590,13 +591,14 @@ def damage(runs: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"schema": 1, "key"', "is not complete JSON"),
-        ("[1, 2]", "is not a record of schema 1"),
-        ('{"schema": 2}', "is not a record of schema 1"),
-        ('{"schema": 1, "key": "a", "spec": {"seed": 0}, "row": "uPU"}', "its key is not that of its spec"),
-        (json.dumps({"schema": 1, "key": digest({"seed": 0}), "spec": {"seed": 0}}), "a record needs the field 'row'"),
-        (json.dumps({"schema": 1, "key": digest({"seed": 0}), "spec": {"seed": 0}, "rwo": 1}), "Did you mean 'row'"),
-        (json.dumps({"schema": 1, "key": digest(3), "spec": 3}), "needs the field"),  # type: ignore[arg-type]
+        ('{"schema": 1, "key"', "is damaged"),
+        ("[1, 2]", "carries no digest of its content"),
+        (json.dumps({"schema": 1, "key": digest({"seed": 0}), "spec": {"seed": 0}}), "carries no digest"),
+        (as_text({"schema": 2}), "is not a record of schema 1"),
+        (as_text({"schema": 1, "key": "a", "spec": {"seed": 0}, "row": "uPU"}), "its key is not that of its spec"),
+        (as_text({"schema": 1, "key": digest({"seed": 0}), "spec": {"seed": 0}}), "a record needs the field 'row'"),
+        (as_text({"schema": 1, "key": digest({"seed": 0}), "spec": {"seed": 0}, "rwo": 1}), "Did you mean 'row'"),
+        (as_text({"schema": 1, "key": digest(3), "spec": 3}), "its key is not that of its spec"),  # type: ignore[arg-type]
     ],
 )
 def test_damaged_records_are_named_and_the_code_is_2(runs, capsys, text, message):

@@ -12,7 +12,9 @@ from same_run import comparable
 
 from pue.bench.record import Propensities, Record
 from pue.bench.spec import SCHEMA, digest
-from pue.bench.store import Busy, Damaged, Entry, Store, as_text
+from pue.bench.store import Damaged, Entry, Store, as_text
+from pue.errors import Busy
+from pue.persistence.sealed import opened, sealed
 
 SPEC = {"schema": SCHEMA, "seed": 0}
 BODY = fabricated(SPEC, accuracy=100 * (0.1 + 0.2))
@@ -37,7 +39,8 @@ def test_a_record_comes_back_as_it_went_in(entry):
 
 
 def test_text_has_a_line_for_every_field():
-    assert as_text({"a": 1, "b": [1.5]}) == '{\n"a": 1,\n"b": [1.5]\n}\n'
+    assert as_text({"a": 1, "b": [1.5]}).startswith('{\n"a": 1,\n"b": [1.5],\n"digest": "')
+    assert len(as_text({"a": 1, "b": [1.5]}).splitlines()) == 5
     with pytest.raises(ValueError, match="not JSON compliant"):
         as_text({"a": float("nan")})
 
@@ -45,9 +48,14 @@ def test_text_has_a_line_for_every_field():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (as_text(BODY)[:-20], "not complete JSON"),
-        ("", "not complete JSON"),
-        ("[1, 2]", "not a record"),
+        (as_text(BODY)[:-20], "is damaged"),
+        ("", "is damaged"),
+        ("[1, 2]", "carries no digest"),
+        (json.dumps(BODY), "carries no digest"),
+        (as_text(BODY).replace("0.49", "0.50", 1), "was altered: its digest is not that of its content"),
+        (as_text(BODY).replace("accuracy", "accurate", 1), "was altered"),
+        (as_text({**BODY, "history": [3]}), "is not a record"),
+        (as_text({**BODY, "spec": {"seed": "x"}, "key": digest({"seed": "x"})}), "is not a record"),
         (as_text({**BODY, "schema": 0}), "not a record of schema 1"),
         (as_text({**BODY, "key": "0"}), "another run"),
         (as_text(fabricated({**SPEC, "seed": 1})), "another run"),
@@ -129,16 +137,16 @@ def test_sweep_removes_what_nobody_holds(tmp_path):
 
 
 def test_what_is_written_is_what_was_read():
-    assert json.loads(as_text(RECORD.to_dict())) == BODY
+    assert json.loads(as_text(RECORD.to_dict())) == sealed(BODY)
     body = {"schema": SCHEMA, "key": digest(SPEC), "spec": SPEC, "source": "true", "effective_sample_size": 1.5}
     body |= {"share_distance": 0.25, "alarm": None, "seconds": 0.0, "cpu": 0.0, "values": [0.5, 0.25]}
     for stored in (body, {**body, "negative_values": [0.125]}):
-        assert json.loads(as_text(Propensities.from_dict(stored).to_dict())) == stored
+        assert json.loads(as_text(Propensities.from_dict(stored).to_dict())) == sealed(stored)
 
 
 def test_comparable_drops_only_what_may_differ():
     record = fabricated({**SPEC, "propensity": "auto"})
-    slower = json.loads(as_text(record))
+    slower = opened(as_text(record).encode(), "record")
     slower["history"][0]["seconds"] = slower["propensity"]["cpu"] = slower["cost"]["wall_seconds"] = 9.0
     slower["finished"] = slower["versions"] = None
     assert comparable(record) == comparable(slower)

@@ -21,12 +21,13 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Literal
 
+from pue.bench.plugins import load_plugins
 from pue.bench.record import Record
 from pue.bench.spec import Spec
-from pue.bench.store import Busy, Store
+from pue.bench.store import Store
 from pue.engines import Cluster
 from pue.engines.tasks import Tasks
-from pue.errors import EngineError
+from pue.errors import Busy, EngineError
 
 PAUSE = 0.3
 """Seconds until a run that somebody else computes is asked for again."""
@@ -50,6 +51,8 @@ class Place:
     suite: str
     store: Store
     data: Path | None = None
+    plugins: tuple[Path, ...] = ()
+    """Files that every process runs first."""
 
 
 @dataclass
@@ -94,6 +97,7 @@ def attempt(spec: Spec, place: Place) -> RunOutcome | None:
     from pue.bench.run import run
 
     try:
+        load_plugins(place.plugins)
         entry = place.store.run(place.suite, spec)
         record, computed = entry.complete(lambda: run(spec, place.data, place.store, wait=False), wait=False)
     except Busy:

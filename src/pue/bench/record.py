@@ -14,6 +14,7 @@ from typing import Any
 
 from pue.bench.conform import make
 from pue.bench.spec import SCHEMA
+from pue.errors import InvalidInput
 from pue.judging.truth import Metrics
 
 
@@ -97,7 +98,11 @@ class Record:
 
     @classmethod
     def from_dict(cls, body: Mapping[str, Any]) -> Record:
-        return make(cls, {name: value for name, value in body.items() if name != "schema"}, "a record")
+        found = make(cls, {name: value for name, value in body.items() if name != "schema"}, "a record")
+        seed, dataset = found.spec.get("seed"), found.spec.get("dataset", "")
+        if type(seed) is not int or not isinstance(dataset, str) or not all(map(_is_epoch, found.history)):
+            raise InvalidInput("its spec or its history is none of a run.")
+        return found
 
     @property
     def seed(self) -> int:
@@ -115,6 +120,10 @@ class Record:
 
     def percent(self, metric: str) -> float:
         return 100 * self.metrics.as_dict()[metric]
+
+
+def _is_epoch(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and all(isinstance(value, int | float | None) for value in entry.values())
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,7 @@ removes them.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,8 +17,9 @@ from typing import Any, Generic, TypeVar
 from pue.bench.record import Propensities, Record
 from pue.bench.spec import SCHEMA, Spec, digest
 from pue.bench.suites import SUITES
-from pue.errors import InvalidInput, PueError
-from pue.files import recover, unfinished, write_text
+from pue.errors import Busy, InvalidInput, ModelError, PueError
+from pue.files import hold, recover, unfinished, write_text
+from pue.persistence.sealed import opened, sealed
 
 T = TypeVar("T", Record, Propensities)
 """What a file of the store holds: an object with the `spec` it answers and the `key` of that."""
@@ -28,27 +27,23 @@ SHARED = "propensities"
 """The folder of a store that holds no runs but what runs share."""
 
 
-class Busy(PueError):
-    """Another process is computing this."""
-
-
 class Damaged(PueError):
     """A file that is not the record it should be: truncated, edited, or something else. It is not used."""
 
 
 def read(path: Path, kind: type[T]) -> T:
-    """What a file holds; `Damaged` where it is not whole, or its key is not that of its spec."""
+    """What a file holds; `Damaged` where it is not whole, was altered, or its key is not that of its spec."""
     try:
-        body = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise Damaged(f"{path} is not complete JSON ({error}).") from error
-    if not isinstance(body, dict) or body.get("schema") != SCHEMA:
+        body = opened(path.read_bytes(), str(path))
+    except ModelError as error:
+        raise Damaged(f"{error}.") from error
+    if body.get("schema") != SCHEMA:
         raise Damaged(f"{path} is not a record of schema {SCHEMA}.")
-    if digest(body.get("spec", {})) != body.get("key"):
+    if not isinstance(body.get("spec"), dict) or digest(body["spec"]) != body.get("key"):
         raise Damaged(f"{path} holds the record of another run: its key is not that of its spec.")
     try:
         return kind.from_dict(body)
-    except InvalidInput as error:
+    except (InvalidInput, KeyError, TypeError, ValueError, AttributeError) as error:
         raise Damaged(f"{path} is not a record: {error}") from error
 
 
@@ -96,7 +91,7 @@ class Entry(Generic[T]):
         return found
 
     def valid(self) -> T | None:
-        """What is kept there, or None where it has to be computed."""
+        """What is kept there, or None where it has to be computed; `pue bench` says where it is damaged."""
         try:
             return self.read()
         except Damaged:
@@ -124,13 +119,9 @@ class Entry(Generic[T]):
         """Nobody else computes this in the meantime; `Busy` where somebody does and we should not wait."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         lock = self.path.with_name(f".{self.path.stem}.lock")
-        handle = _locked(lock, wait)
-        try:
+        with hold(lock, wait=wait):
             recover(self.path)
             yield
-        finally:
-            lock.unlink(missing_ok=True)  # while we hold it: whoever waits for it sees that it is gone and tries again
-            os.close(handle)
 
 
 @dataclass(frozen=True)
@@ -155,24 +146,7 @@ class Store:
 
 
 def as_text(record: Mapping[str, Any]) -> str:
-    """JSON with a line for every field, so that two records can be compared by eye."""
-    lines = (f"{json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in record.items())
+    """JSON with a line for every field, so that two records can be compared by eye, and the digest of all of them."""
+    whole = sealed(json.loads(json.dumps(record, allow_nan=False)))  # as it will be read: lists, not tuples
+    lines = (f"{json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in whole.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-def _locked(lock: Path, wait: bool) -> int:
-    """An open handle that holds the lock."""
-    while True:
-        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(handle), os.stat(lock)):
-                    return handle
-        except BlockingIOError:
-            os.close(handle)
-            raise Busy(f"another process holds {lock}.") from None
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)  # the file was removed by its last holder: lock the new one

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from pue.errors import PueWarning
 from pue.files import write_bytes
 
 
@@ -35,6 +38,8 @@ def cached(name: str, key: str, make: Callable[[], NDArray[Any]]) -> NDArray[Any
         return make()
     array = _read(path, key)
     if array is None:
+        if path.exists():
+            warnings.warn(f"{path} was altered or cut off: it is not used, and made again.", PueWarning, stacklevel=2)
         array = np.ascontiguousarray(make())
         _write(path, key, array)
     return array
@@ -51,9 +56,22 @@ def _read(path: Path, key: str) -> NDArray[Any] | None:
             if file.read() != digest.digest():
                 return None
             file.seek(0)
-            array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
-            return array
+            return _array(file, path.stat().st_size - digest.digest_size)
     except OSError:
+        return None
+
+
+def _array(file: IO[bytes], n_bytes: int) -> NDArray[Any] | None:
+    """The numbers of a .npy, if its header says as many bytes as there are: no header decides what is allocated."""
+    try:
+        npy.read_magic(file)
+        shape, fortran, dtype = npy.read_array_header_1_0(file)
+        n = math.prod(shape)
+        if dtype.kind not in "biuf" or fortran or n * dtype.itemsize != n_bytes - file.tell():
+            return None
+        found: NDArray[Any] = np.frombuffer(file.read(n * dtype.itemsize), dtype).reshape(shape).copy()
+        return found
+    except ValueError:
         return None
 
 

@@ -6,6 +6,7 @@ Colors are Okabe and Ito's, told apart by people who are color blind; shapes rep
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -115,9 +116,16 @@ def share_bars(classes: Sequence[str], shares: Mapping[str, Sequence[float]], li
 
 def save(figure: Figure, path: Path) -> Path:
     """Write a picture as PNG; the same picture gives the same bytes."""
-    with writing(path) as partial:
-        figure.savefig(partial, dpi=150, format="png", metadata={"Software": None})
-    return path
+    return save_all({path: figure})[0]
+
+
+def save_all(figures: Mapping[Path, Figure]) -> list[Path]:
+    """Write pictures, all or none: each gets its name when the last is drawn."""
+    with ExitStack() as stack:
+        for path, figure in figures.items():
+            partial = stack.enter_context(writing(path))
+            figure.savefig(partial, dpi=150, format="png", metadata={"Software": None})
+    return list(figures)
 
 
 def _kind(row: str) -> str:
