@@ -20,7 +20,7 @@ from torch import Tensor
 
 import pue
 from pue.app import compare as comparing
-from pue.app import fit, learn, top_rows
+from pue.app import fit, learn, prior_range, top_rows
 from pue.app import model as modelling
 from pue.app import preparation as preparing
 from pue.app import rows as reading
@@ -522,19 +522,19 @@ def test_a_model_has_a_classifier_and_a_threshold(path: Path) -> None:
 
 
 def test_a_row_is_worth_the_same_in_any_company(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for recipe in (PLAIN, Recipe("nnpu", "logistic", 0.5, epochs=2)):
+    for recipe in (PLAIN, Recipe("nnpu", "logistic", 0.5, epochs=30)):
         _, model = made(path, recipe)
         frame = table()
-        p, e = model.predict_proba(frame), model.propensity(model.features(frame))
+        p, e = model.probability(frame), model.propensity(model.features(frame))
         assert np.array_equal((p >= model.threshold).astype(int), model.predict(frame))
-        parts = [model.predict_proba(frame.iloc[start : start + 7]) for start in range(0, 120, 7)]
+        parts = [model.probability(frame.iloc[start : start + 7]) for start in range(0, 120, 7)]
         assert np.array_equal(np.concatenate(parts), p)
         parts = [model.propensity(model.features(frame.iloc[start : start + 7])) for start in range(0, 120, 7)]
         assert np.array_equal(np.concatenate(parts), e)
         monkeypatch.setattr(modelling, "BLOCK", 50)
-        np.testing.assert_allclose(model.predict_proba(frame), p, rtol=1e-5)
+        np.testing.assert_allclose(model.probability(frame), p, rtol=1e-5)
         monkeypatch.undo()
-    assert model.predict_proba(frame.iloc[:0]).shape == (0,)
+    assert model.probability(frame.iloc[:0]).shape == (0,)
 
 
 def test_unlabeled_rows_are_less_likely_positive() -> None:
@@ -575,7 +575,7 @@ def test_the_best_unlabeled_rows_are_the_best(path: Path, monkeypatch: pytest.Mo
     _, model = made(path, roles=Roles("s", ignore=("e",), truth="y"))
     top = model.summary["top_rows"]
     assert top["columns"] == ["row", "P(positive)", "a", "b", "y", "row"]
-    p = model.predict_proba(frame)
+    p = model.probability(frame)
     p[frame["s"] == 1] = -1
     expected = np.argsort(-p, kind="stable")[:20]
     assert [row[0] for row in top["rows"]] == expected.tolist()
@@ -612,7 +612,7 @@ def test_numbers_that_are_none_are_none() -> None:
 
 
 def test_a_summary_is_json_everywhere(path: Path) -> None:
-    for recipe in (PLAIN, Recipe("nnpu", "logistic", 0.5, epochs=2)):
+    for recipe in (PLAIN, Recipe("nnpu", "logistic", 0.5, epochs=30)):
         text = json.dumps(made(path, recipe)[1].summary, allow_nan=False)
         assert json.loads(text)["data"]["n_labeled"] == 30
 
@@ -708,10 +708,13 @@ def test_finished_candidates_are_found_again(
         again(**other)
         assert asked == ["prepare", "upu", "nnpu"], other
     file = next((tmp_path / "out").glob("upu-*.json"))
-    for text in ("", "{", "[]", '{"metrics": {}}', file.read_text().replace("0.6", '"x"', 1)):
+    for text in ("", "{", "[]", '{"metrics": {}}', file.read_text().replace("0.6", '"x"', 1),
+                 file.read_text().replace("0.6", "0.9", 1)):  # fmt: skip
         kept = file.read_text()
         file.write_text(text)
-        assert comparing._read(file) is None, text
+        said: list[str] = []
+        assert comparing._read(file, said.append) is None, text
+        assert "is not used, and computed anew" in said[0]
         file.write_text(kept)
     assert comparing._read(file) == result("upu", 0.6)
     assert not list((tmp_path / "out").glob(".*"))
@@ -790,7 +793,7 @@ def test_evaluation_is_the_metrics_of_the_models_probabilities(path: Path) -> No
     frame = table()
     found = evaluate_source(model, open_source(path), truth="y", level=0.9, seed=3)
     assert isinstance(found, Evaluation)
-    p = model.predict_proba(frame)
+    p = model.probability(frame)
     labels, y = frame["s"].to_numpy(copy=True), torch.from_numpy(frame["y"].to_numpy(copy=True))
     assert found.n_rows == 120
     assert found.truth == evaluate(y, torch.from_numpy(p), threshold=model.threshold)
@@ -817,7 +820,7 @@ def test_known_propensities_of_later_rows_are_used(path: Path) -> None:
     found = evaluate_source(model, open_source(path))
     frame = table()
     expected = estimate_metrics(
-        model.predict_proba(frame),
+        model.probability(frame),
         frame["s"].to_numpy(copy=True),
         prior=0.5,
         propensity=frame["e"][frame["s"] == 1].to_numpy(copy=True),
@@ -846,12 +849,13 @@ def test_an_evaluation_needs_something_to_compare_with(path: Path) -> None:
 
 
 def test_a_saved_model_is_the_same_model(path: Path, tmp_path: Path) -> None:
-    _, model = made(path, Recipe("upu", "logistic", 0.5, epochs=2))
+    _, model = made(path, Recipe("upu", "logistic", 0.5, epochs=30))
     model.save(tmp_path / "model")
     again = pue.load(tmp_path / "model")
-    assert np.array_equal(again.predict_proba(table()), model.predict_proba(table()))
+    assert np.array_equal(again.probability(table()), model.probability(table()))
+    summary = modelling.without_times(model.summary)
     assert (again.threshold, again.rule, again.facts, again.summary) == (
-        *(model.threshold, model.rule, model.facts, model.summary),
+        *(model.threshold, model.rule, model.facts, summary),
     )
     assert np.array_equal(again.held_out.background, model.held_out.background)
     assert again.with_threshold("prior").threshold == model.with_threshold("prior").threshold
@@ -899,9 +903,24 @@ def test_a_constant_score_is_replaced_by_a_plain_ranking_and_said_so(
 
     monkeypatch.setattr("pue.app.fit.learn", one_is_constant)
     recipe = Recipe(prior=0.4, propensity=None, progress=False, folds=2)
-    with pytest.warns(PueWarning, match="method 'forest' gave every row the same score; 'wrapped_boosting' takes"):
+    with pytest.warns(PueWarning, match="'forest' did not tell labeled rows from the others; 'wrapped_boosting' takes"):
         model = fit.fit_model(read_rows(open_source(path), ROLES), recipe)
     assert model.summary["method"]["name"] == "wrapped_boosting"
+
+
+def test_scores_that_turn_labeled_rows_down_are_no_ranking_either(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their probabilities would all be the prior."""
+    real = learn.learn
+
+    def one_is_reversed(rows: Any, recipe: Recipe, *rest: Any) -> tuple[Any, Any]:
+        classifier, scored = real(rows, recipe, *rest)
+        return classifier, replace(scored, scores=-scored.scores) if recipe.method == "forest" else scored
+
+    monkeypatch.setattr("pue.app.fit.learn", one_is_reversed)
+    recipe = Recipe(prior=0.4, propensity=None, progress=False, folds=2)
+    with pytest.warns(PueWarning, match="did not tell labeled rows from the others"):
+        model = fit.fit_model(read_rows(open_source(path), ROLES), recipe)
+    assert len(np.unique(model.held_out.probabilities)) > 10
 
 
 def test_where_nothing_tells_rows_apart_there_is_no_model(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -913,7 +932,7 @@ def test_where_nothing_tells_rows_apart_there_is_no_model(path: Path, monkeypatc
 
     monkeypatch.setattr("pue.app.fit.learn", always_constant)
     recipe = Recipe(prior=0.4, propensity=None, progress=False, folds=2)
-    with pytest.raises(InvalidInput, match="every row gets the same score: nothing in the features tells labeled"):
+    with pytest.raises(InvalidInput, match="nothing in the features tells labeled rows from the others"):
         fit.fit_model(read_rows(open_source(path), ROLES), recipe)
 
 
@@ -959,3 +978,31 @@ def test_a_fit_takes_the_columns_of_the_labeling(path: Path) -> None:
     features = np.array([[0.0, 1.0], [9.0, 1.0]], dtype=np.float32)
     first, second = model.propensity(features)
     assert first == second
+
+
+# ------------------------------------------------------------------------------------------- over the prior's range
+
+
+def test_the_ends_of_the_priors_interval_are_tried(path: Path) -> None:
+    rows = read_rows(open_source(path), ROLES)
+    recipe = Recipe("forest", None, "estimate", progress=False, folds=2)
+    prepared = preparing.prepare(rows, recipe)
+    classifier = learn.classifier_of(recipe, prepared).fit(rows.data.x, rows.data.labels)
+    low, own, high = prior_range.over_the_range(rows, recipe, prepared, classifier)
+    assert (low["prior"], high["prior"]) == prepared.prior_interval
+    assert own["shared"] == own["best"] == 9  # a tenth of 90 unlabeled rows
+    assert low["called"] < own["called"] < high["called"]
+    unlabeled = np.flatnonzero(rows.data.labels.numpy() == 0)
+    scores = classifier.decision_function(rows.data.x)
+    best = set(sorted(unlabeled, key=lambda row: -scores[row])[:9])
+    other = learn.classifier_of(recipe, replace(prepared, prior=replace(prepared.prior, value=high["prior"])))
+    scores = other.fit(rows.data.x, rows.data.labels).decision_function(rows.data.x)
+    assert high["called"] == pytest.approx(np.mean(scores >= 0))
+    assert high["shared"] == len(best & set(sorted(unlabeled, key=lambda row: -scores[row])[:9]))
+
+
+@pytest.mark.parametrize("recipe", [Recipe("forest", None, 0.5), Recipe("nnpu", None, "estimate")])
+def test_a_given_prior_or_a_network_is_not_tried_again(path: Path, recipe: Recipe) -> None:
+    rows = read_rows(open_source(path), ROLES)
+    prepared = preparing.prepare(rows, recipe)
+    assert prior_range.over_the_range(rows, recipe, prepared, None) is None

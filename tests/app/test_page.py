@@ -157,7 +157,7 @@ def test_the_headline_says_what_was_learnt_and_that_it_is_an_estimate():
     assert "the model finds 75.3% of the positives at its threshold of 0.420, and 81.2% of the rows it flags" in text
     assert "An estimate without negatives" in text
     assert "12,480 rows from applicants.csv: 1,204 labeled positive and 11,276 unlabeled." in text
-    assert "Learnt with nnPUe (mlp), propensities: auto, in 38.4 seconds." in text
+    assert "Learnt with nnPUe (mlp), chances of a label: auto, in 38.4 seconds." in text
     assert "F1 0.781 0.742–0.815 Precision 81.2% 76.2–85.8% Recall 75.3% 70.1–80.2%" in text
 
 
@@ -184,8 +184,8 @@ def test_labels_that_pass_the_test_and_a_prior_that_was_given():
     summary["scar"] |= {"rejected": False, "p_value": 0.31}
     summary["prior"] |= {"low": 0.301, "high": 0.301, "method": "given", "assumes": "nothing"}
     text = read(summary).text
-    assert "Nothing shows that the labels are an unfair sample of the positives (p = 0.310)." in text
-    assert "No bias was found (p = 0.310, statistic 0.162)." in text
+    assert "Nothing shows that the labels are an unfair sample of the positives (p = 0.31)." in text
+    assert "No bias was found (p = 0.31, statistic 0.162)." in text
     assert "30.1%. It was given, not estimated." in text
 
 
@@ -463,3 +463,41 @@ def test_ticks_are_few_distinct_and_inside(low, high):
 def test_long_names_can_be_broken():
     assert str(breakable("x" * 45)).split("<wbr>") == ["x" * 20, "x" * 20, "x" * 5]
     assert breakable("") == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "level", "words"),
+    [
+        ({}, "good", "Its numbers can be used."),
+        ({"precision": {"value": 0.7, "low": 0.5, "high": 0.8}}, "careful", "may be anything from 50.0% to 80.0%"),
+        ({"precision": {"value": 0.6, "low": 0.2, "high": 0.9}}, "poor", "Do not rely on its numbers yet."),
+    ],
+)
+def test_the_page_leads_with_a_verdict(change, level, words):
+    summary = full_summary()
+    summary["metrics"]["values"] |= change
+    summary["propensity"] |= {"effective_sample_size": 400.0, "alarm": None}
+    page = render_page(summary)
+    assert f'<div class="trust {level}">' in page
+    text = Read(page).text
+    assert words in text
+    assert text.index("Next:") < text.index("By estimate")
+
+
+def test_few_labels_are_said_first_and_a_diagnosis_has_no_verdict():
+    summary = full_summary()
+    summary["propensity"]["effective_sample_size"] = 12.0
+    text = read(summary).text
+    assert "Do not rely on its numbers yet. After weighting, the labels are worth 12 rows." in text
+    assert "Next: Label more positives" in text
+    assert 'class="trust' not in render_page(diagnosis_summary())
+
+
+def test_what_was_done_is_no_advice():
+    summary = full_summary()
+    done = 'The labels are biased: estimate propensities (propensity="auto") and let the method weight by them.'
+    summary["advice"] = [f"{done} Next, label positives with low age: they are rare among the labels."]
+    text = read(summary).text
+    assert "estimate propensities" not in text
+    assert "Next, label positives with low age" in text
+    assert "estimate propensities" in read({**diagnosis_summary(), "advice": summary["advice"]}).text

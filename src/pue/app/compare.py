@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +36,7 @@ from pue.errors import EngineError, InvalidInput, PueError, PueWarning, UnknownN
 from pue.files import write_text
 from pue.judging.calibration import calibrate
 from pue.judging.estimates import ESTIMATED, estimate_metrics
+from pue.persistence.sealed import opened, sealed
 from pue.propensity import PROPENSITIES
 
 CANDIDATES = ("naive", "forest", "forest+auto", "boosting+auto", "logistic+auto", "nnpu+auto")
@@ -103,7 +105,7 @@ def compare(
     files = {} if folder is None else {each: folder / _name(checksum, recipe, each) for each in wanted}
     results: dict[Candidate, Result] = {}
     for candidate, file in files.items():
-        if (found := _read(file)) is not None:
+        if (found := _read(file, say)) is not None:
             results[candidate] = found
             done(found, True)
     missing = [candidate for candidate in wanted if candidate not in results]
@@ -112,7 +114,7 @@ def compare(
         given = (missing, rows, prepared, recipe)
         for candidate, result in _here(*given, say) if cluster is None else _there(*given, cluster):
             if candidate in files:
-                write_text(files[candidate], json.dumps(asdict(result)))
+                write_text(files[candidate], json.dumps(sealed(_plain(result))))
             results[candidate] = result
             done(result, False)
     return sorted((results[candidate] for candidate in wanted), key=lambda result: _rank(result, by))
@@ -221,11 +223,32 @@ def _name(checksum: str, recipe: Recipe, candidate: Candidate) -> str:
     return f"{candidate}-{hashlib.sha256(json.dumps(everything, sort_keys=True).encode()).hexdigest()[:12]}.json"
 
 
-def _read(file: Path) -> Result | None:
+def _plain(result: Result) -> dict[str, Any]:
+    """As JSON has it: None for a number that is none."""
+    metrics = {name: [None if math.isnan(v) else v for v in values] for name, values in result.metrics.items()}
+    return {**asdict(result), "metrics": metrics}
+
+
+def _read(file: Path, say: Say = lambda text: None) -> Result | None:
+    """What was found before; None where it is not there, or is not what was written: it is then computed anew."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        if found["failed"] is None:
-            found["metrics"] = {name: tuple(map(float, found["metrics"][name])) for name in ESTIMATED}
-        return Result(**found)
-    except (OSError, ValueError, TypeError, KeyError):
-        return None  # not there, or damaged: computed again
+        return _result(opened(file.read_bytes(), file.name))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        say(f"{file.name} is not used, and computed anew: {error}")
+        return None
+
+
+def _result(found: dict[str, Any]) -> Result:
+    """A result of the right types, or an error."""
+    failed, trivial = found["failed"], found["trivial"]
+    if not all(isinstance(text, str | None) for text in (failed, trivial)):
+        raise TypeError("it holds values that no result has")
+    metrics = {} if failed is not None else {name: _triple(found["metrics"][name]) for name in ESTIMATED}
+    return Result(str(found["candidate"]), float(found["seconds"]), metrics, trivial, failed)
+
+
+def _triple(values: Sequence[float | None]) -> tuple[float, float, float]:
+    value, low, high = (math.nan if number is None else float(number) for number in values)
+    return value, low, high

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pue.app.model import PUModel, special_columns
 from pue.app.roles import propensities
-from pue.app.rows import feature_batches, warn_unknown
+from pue.app.rows import feature_batches, warn_drifted, warn_unknown
 from pue.app.sources.labels import meanings, parse_labels
 from pue.app.sources.opening import Source
 from pue.app.sources.problems import require_columns
@@ -35,6 +35,16 @@ class Evaluation:
     estimated: EstimatedMetrics | None = None
     scar: EstimatedMetrics | None = None
     """The same, labels taken as a random sample of the positives."""
+    labels: tuple[int, float, float] | None = None
+    """Labeled rows, how many the model expects, and the standard deviation of that by chance."""
+
+    @property
+    def labeling_changed(self) -> bool:
+        """Far more or fewer labels than expected: by four standard deviations and by half."""
+        if self.labels is None:
+            return False
+        seen, expected, spread = self.labels
+        return abs(seen - expected) > 4 * spread and not 1 / 1.5 <= seen / max(expected, 1e-9) <= 1.5
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -65,6 +75,7 @@ def evaluate_source(
     if label is not None and known in source.columns and known not in others:
         others.append(known)
     warn_unknown(source, model.vectorizer, [*others, *special_columns(model)])
+    warn_drifted(source, model)
     scores, e, columns = [], [], []
     for features, frame in feature_batches(source, model.vectorizer, others):
         scores.append(model.probabilities(features))
@@ -72,17 +83,27 @@ def evaluate_source(
             e.append(propensities(frame[known])[:, None] if known in others else model.readings(features))
         columns.append(frame)
     p, table = np.concatenate(scores), pd.concat(columns, ignore_index=True)
-    estimated = scar = None
+    estimated = scar = labels = None
     if label is not None:
         biased = known in others or model.propensity_model is not None
         propensity = np.concatenate(e) if biased else None
+        if model.summary["data"]["scenario"] == "single_sample":
+            labels = _expected_labels(table[label], label, p, np.concatenate(e)[:, 0])
         estimated, scar = _estimates(model, p, parse_labels(table[label], label), propensity, level=level, seed=seed)
     exact = error = None
     if truth is not None:
         y = torch.from_numpy((_classes(table[truth], truth) == 1).astype(np.int64))
         exact = evaluate(y, torch.from_numpy(p), threshold=model.threshold)
         error = calibration_error(y, torch.from_numpy(p), bins=min(15, len(y)))
-    return Evaluation(len(p), exact, error, estimated, scar)
+    return Evaluation(len(p), exact, error, estimated, scar, labels)
+
+
+def _expected_labels(
+    column: pd.Series, name: str, p: NDArray[np.float64], e: NDArray[np.float64]
+) -> tuple[int, float, float]:
+    """Labels there are, and Σ p e with its standard deviation; rows of unknown e count with the mean of the others."""
+    chance = p * np.where(np.isnan(e), np.nanmean(e) if not np.isnan(e).all() else 0.0, e)
+    return int((meanings(column, name) == 1).sum()), float(chance.sum()), float(np.sqrt((chance * (1 - chance)).sum()))
 
 
 def _estimates(

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from pue.app.audit.learning import Taught
 from pue.app.default_method import settled
 from pue.app.learn import HeldOutScores, learn
 from pue.app.model import PUModel
 from pue.app.preparation import Preparation, prepare, threads
+from pue.app.prior_range import over_the_range
 from pue.app.recipe import Recipe, Say
+from pue.app.reference import make_profiles, make_reference
 from pue.app.rows import Rows
 from pue.app.stream import StreamedRows
 from pue.app.summary import summarize
@@ -22,7 +25,7 @@ from pue.app.threshold import HeldOut, choose_threshold
 from pue.core.data import Scenario, is_image
 from pue.core.weights import RowWeights, effective_sample_size
 from pue.errors import InvalidInput, PueWarning
-from pue.judging.calibration import calibrate
+from pue.judging.calibration import calibrate, platt
 
 KEPT = 100_000
 """Held-out rows that are stored with the model."""
@@ -32,16 +35,22 @@ MANY = 500
 
 
 def fit_model(
-    rows: Rows | StreamedRows, recipe: Recipe, *, facts: dict[str, Any] | None = None, say: Say = lambda text: None
+    rows: Rows | StreamedRows,
+    recipe: Recipe,
+    *,
+    facts: dict[str, Any] | None = None,
+    audit: Taught | None = None,
+    say: Say = lambda text: None,
 ) -> PUModel:
-    """A model of these rows. `say` is told what happens next."""
+    """A model of these rows. `say` is told what happens next; `audit` holds answers about some of them."""
     started = time.perf_counter()
     recipe, reason = settled(recipe, rows)
     with threads(rows), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PueWarning)
-        prepared = prepare(rows, recipe, say)
+        prepared = prepare(rows, recipe, say, None if audit is None else audit.prior)
+        learning, prepared = (rows, prepared) if audit is None else audit.teach(rows, prepared)
         say("training")
-        recipe, classifier, scored = _learn_or_fall_back(rows, recipe, prepared, say)
+        recipe, classifier, scored = _learn_or_fall_back(learning, recipe, prepared, say)
         say("probabilities, threshold and estimated metrics")
         many = effective_sample_size(scored.weights.positive[scored.labels == 1]) >= MANY
         method = recipe.calibration if recipe.calibration != "auto" else "isotonic" if many else "platt"
@@ -49,6 +58,7 @@ def fit_model(
         probabilities = calibrator(scored.scores)
         held_out = _kept(probabilities, scored.weights, recipe.seed)
         threshold, rule = choose_threshold(held_out, recipe.threshold, precision=recipe.precision)
+        moves = over_the_range(learning, recipe, prepared, classifier)
     said = list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, PueWarning)))
     for text in said:
         warnings.warn(text, PueWarning, stacklevel=2)
@@ -57,43 +67,47 @@ def fit_model(
         rows, recipe, prepared, classifier, scored, probabilities, threshold, rule, method,
         facts=facts, seconds=time.perf_counter() - started,
     )  # fmt: skip
+    summary["prior"]["range"] = moves
     vectorizer, shape = rows.vectorizer, tuple(rows.data.x.shape[1:]) if rows.vectorizer is None else None
     return PUModel(
-        classifier, calibrator, threshold, rule, held_out, vectorizer, prepared.propensity_model, shape, facts, summary
-    )
+        classifier, calibrator, threshold, rule, held_out, vectorizer, prepared.propensity_model, shape, facts, summary,
+        make_reference(classifier, rows, recipe.seed), make_profiles(rows, recipe.seed),
+    )  # fmt: skip
 
 
 def _learn_or_fall_back(
     rows: Rows | StreamedRows, recipe: Recipe, prepared: Preparation, say: Say
 ) -> tuple[Recipe, Any, HeldOutScores]:
-    """The classifier of the recipe; if it gives all rows one score, the plain ranking of labeled rows against the rest.
+    """The classifier of the recipe; if it ranks nothing, the plain ranking of labeled rows against the rest.
 
     Few labels of a rare class may leave a PU risk nothing to gain: calling every row negative is then its minimum. A
     constant ranks nothing, so it is never kept.
     """
     classifier, scored = learn(rows, recipe, prepared, say)
-    if not _is_constant(scored):
+    if not _ranks_nothing(scored):
         return recipe, classifier, scored
     plain = replace(recipe, method=FALLBACK)
     if recipe.method != FALLBACK and isinstance(rows, Rows) and not is_image(rows.data.x):
         say("a plain ranking instead")
         classifier, scored = learn(rows, plain, prepared, say)
-        if not _is_constant(scored):
+        if not _ranks_nothing(scored):
             warnings.warn(
-                f"method {recipe.method!r} gave every row the same score; {FALLBACK!r} takes its place, which learns "
-                "labeled rows against the rest. Its ranking can be used; label more rows to trust its probabilities.",
+                f"method {recipe.method!r} did not tell labeled rows from the others; {FALLBACK!r} takes its place, "
+                "which learns just that. Its ranking can be used; label more rows to trust its probabilities.",
                 PueWarning,
                 stacklevel=3,
             )
             return plain, classifier, scored
     raise InvalidInput(
-        "every row gets the same score: nothing in the features tells labeled rows from the others. Label more rows, "
-        "add columns, or check that the label column is the right one."
+        "nothing in the features tells labeled rows from the others: no row scores higher than another for it. Label "
+        "more rows, add columns, or check that the label column is the right one."
     )
 
 
-def _is_constant(scored: HeldOutScores) -> bool:
-    return bool((scored.scores == scored.scores[0]).all())
+def _ranks_nothing(scored: HeldOutScores) -> bool:
+    """One score for all rows, or labeled rows that score no higher than the others: probabilities would be constant."""
+    constant = bool((scored.scores == scored.scores[0]).all())
+    return constant or platt(scored.scores, scored.weights).slope == 0
 
 
 def _label_frequency(rows: Rows | StreamedRows, prepared: Preparation) -> float:

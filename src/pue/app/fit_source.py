@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
+from pue.app.audit.learning import Taught, taught
+from pue.app.audit.reading import read_sheets
 from pue.app.classifiers import require_streaming
 from pue.app.fit import fit_model
 from pue.app.model import PUModel
@@ -21,13 +25,23 @@ from pue.training.processes import on_first, place
 
 
 def fit_source(
-    source: Source, roles: Roles, recipe: Recipe, *, memory: int | None = None, say: Say = lambda text: None
+    source: Source,
+    roles: Roles,
+    recipe: Recipe,
+    *,
+    memory: int | None = None,
+    audit: Sequence[Path] = (),
+    say: Say = lambda text: None,
 ) -> PUModel:
     """Read, fit, and note the unlabeled rows that look most like positives.
 
-    Rows that would take more than `memory` bytes (None: half of what is free) are streamed instead of kept.
+    Rows that would take more than `memory` bytes (None: half of what is free) are streamed instead of kept. `audit`
+    are sheets of `pue audit plan` with answers about these rows.
     """
-    return fit_rows(source, roles, open_rows(source, roles, recipe, memory=memory, say=say), recipe, say=say)
+    answered = read_sheets(audit) if audit else None
+    rows = open_rows(source, roles, recipe, memory=memory, say=say)
+    lesson = None if answered is None else taught(answered, source, rows)
+    return fit_rows(source, roles, rows, recipe, audit=lesson, say=say)
 
 
 def open_rows(
@@ -47,11 +61,17 @@ def open_rows(
 
 
 def fit_rows(
-    source: Source, roles: Roles, rows: Rows | StreamedRows, recipe: Recipe, *, say: Say = lambda text: None
+    source: Source,
+    roles: Roles,
+    rows: Rows | StreamedRows,
+    recipe: Recipe,
+    *,
+    audit: Taught | None = None,
+    say: Say = lambda text: None,
 ) -> PUModel:
     """The same as `fit_source` with rows that were read already."""
     source.read(shown_columns(source, roles), rows=1)  # a column that cannot be shown is refused before the work
-    model = fit_model(rows, recipe, facts=on_first(lambda: facts_of(source, roles)), say=say)
+    model = fit_model(rows, recipe, facts=on_first(lambda: facts_of(source, roles)), audit=audit, say=say)
     say("finding the best unlabeled rows")
     top = on_first(lambda: top_rows(model, source, roles))
     return replace(model, summary={**model.summary, "top_rows": top})

@@ -19,7 +19,7 @@ from pue.core.randomness import derive
 from pue.core.weights import RowWeights
 from pue.estimators.classifier import PUClassifier
 from pue.estimators.held_out import out_of_fold
-from pue.judging.estimates import pu_row_weights
+from pue.judging.worlds import pu_row_weights
 from pue.training.processes import on_first
 
 WHOLE = 50_000
@@ -56,7 +56,7 @@ def _learn(rows: Rows, recipe: Recipe, prepared: Preparation, say: Say) -> tuple
     data = rows.data
     if data.n_rows > ONCE:
         return _learn_once(data, recipe, prepared, say)
-    classifier = _fitted(classifier_of(recipe, prepared), data, prepared.e)
+    classifier = fitted(classifier_of(recipe, prepared), data, prepared.e)
     say("scoring rows with models that have not seen them")
     return classifier, score_held_out(classifier, data, prepared, prepared.e, recipe)
 
@@ -65,19 +65,21 @@ def _learn_once(data: PUData, recipe: Recipe, prepared: Preparation, say: Say) -
     """A classifier of all rows but some, no copy of which it has seen, and their scores."""
     held = torch.from_numpy(content_holdout(data.x, data.labels, HELD_OUT, seed=derive(recipe.seed, 7)))
     seen = data.take(~held)
-    prior = possible_prior(prepared.prior.value, seen.labels, seen.scenario)
+    prior = possible_prior(prepared.prior.value, seen.labels, seen.scenario, seen.sample_weight)
     e = None if prepared.e is None else prepared.e[~held[data.labeled]]
-    classifier = _fitted(classifier_of(recipe, prepared).set_params(prior=prior), seen, e)
+    classifier = fitted(classifier_of(recipe, prepared).set_params(prior=prior), seen, e)
     say("scoring rows that were held out")
     scores = torch.from_numpy(classifier.decision_function(select(data.x, held))).double()
     return classifier, _judged(scores, held, data, prepared)
 
 
-def _fitted(classifier: Any, data: PUData, e: Tensor | None) -> Any:
+def fitted(classifier: Any, data: PUData, e: Tensor | None) -> Any:
+    """The classifier, fitted to these rows with these propensities of the labeled ones."""
+    given = {"propensity": e, "sample_weight": data.sample_weight}
     if isinstance(classifier, PUClassifier):
-        return classifier.fit(data.x, data.labels, propensity=e)
+        return classifier.fit(data.x, data.labels, **given)
     # its model knows nothing of process groups
-    return on_first(lambda: classifier.fit(data.x, data.labels, propensity=e))
+    return on_first(lambda: classifier.fit(data.x, data.labels, **given))
 
 
 def _learn_streamed(rows: StreamedRows, recipe: Recipe, prepared: Preparation, say: Say) -> tuple[Any, HeldOutScores]:
@@ -123,8 +125,9 @@ def _judged(scores: Tensor, held: Tensor, data: PUData, prepared: Preparation) -
     chosen = held[data.labeled]
     e = None if prepared.judging is None else prepared.judging[chosen]
     readings = _columns(None if prepared.readings is None else prepared.readings[chosen])
-    weights = pu_row_weights(labels, prepared.prior.value, e, data.scenario)
-    return HeldOutScores(scores, labels, e, readings, weights)
+    mass = None if data.sample_weight is None else data.sample_weight[held]
+    weights = pu_row_weights(labels, prepared.prior.value, e, data.scenario, mass)
+    return HeldOutScores(scores, labels, e, readings, weights, mass)
 
 
 def _columns(readings: Tensor | None) -> tuple[Tensor, ...]:

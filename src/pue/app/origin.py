@@ -16,20 +16,22 @@ def facts_of(source: Source, roles: Roles) -> dict[str, Any]:
     return {
         "title": f"{roles.label} in {source.path.name}",
         "source": source.path.name,
-        "checksum": _checksum(source.path),
+        "checksum": checksum(source.path),
         "label": roles.label,
         "id": roles.id,
         "ignore": list(roles.ignore),
         "truth": roles.truth,
+        "positive": roles.positive,
         "propensity": roles.propensity,
     }
 
 
 def same_rows(model: PUModel, source: Source) -> bool:
-    return bool(model.facts.get("checksum")) and model.facts["checksum"] == _checksum(source.path)
+    return bool(model.facts.get("checksum")) and model.facts["checksum"] == checksum(source.path)
 
 
-def _checksum(path: Path) -> str:
+def checksum(path: Path) -> str:
+    """SHA-256 of all bytes."""
     files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
     found = hashlib.sha256()
     for file in files:

@@ -46,10 +46,15 @@ class Preparation:
     report: PropensityReport | None
     diagnosis: Diagnosis
 
+    audited: bool = False
+    """Are the propensities recalibrated by answers?"""
+
     @property
     def hidden_bias(self) -> tuple[float, float]:
-        """See `PropensityModel.hidden_bias`; known propensities, or labels said to be unbiased, hide nothing."""
-        return (0.0, 0.0) if self.propensity_model is None else self.propensity_model.hidden_bias
+        """See `PropensityModel.hidden_bias`; known propensities, or labels said to be unbiased, hide nothing, and after
+        an audit there is no side to lean to."""
+        center, reach = (0.0, 0.0) if self.propensity_model is None else self.propensity_model.hidden_bias
+        return (0.0 if self.audited else center), reach
 
     @property
     def prior_interval(self) -> tuple[float, float] | None:
@@ -62,9 +67,11 @@ def threads(rows: Rows | StreamedRows) -> AbstractContextManager[None]:
     return nullcontext() if is_image(rows.data.x) else one_thread()
 
 
-def prepare(rows: Rows | StreamedRows, recipe: Recipe, say: Say = lambda text: None) -> Preparation:
-    """Prior, propensities of the labeled rows, and the diagnosis."""
-    seed, wishes = recipe.seed, Wishes(recipe.prior, _estimator(recipe, rows))
+def prepare(
+    rows: Rows | StreamedRows, recipe: Recipe, say: Say = lambda text: None, prior: PriorEstimate | None = None
+) -> Preparation:
+    """Prior, propensities of the labeled rows, and the diagnosis; `prior`: one that is there already, of an audit."""
+    seed, wishes = recipe.seed, Wishes(prior or recipe.prior, _estimator(recipe, rows))
     with threads(rows):
         sample, chosen = rows.sample(SAMPLE, derive(seed, 5))
         known = None if rows.propensity is None else torch.from_numpy(rows.propensity)

@@ -22,6 +22,7 @@ from pue.app.model import PUModel, load_model
 from pue.app.recipe import Recipe
 from pue.app.roles import Roles
 from pue.app.sources.opening import open_source
+from pue.app.sources.relabeled import as_labeled
 from pue.core.machine import one_thread
 from pue.engines import Cluster
 from pue.engines.tasks import RETRIES
@@ -93,7 +94,8 @@ def _work(config: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         try:
             with one_thread():
-                source = open_source(job.data, labels=job.labels, image_size=job.image_size)
+                opened = open_source(job.data, labels=job.labels, image_size=job.image_size)
+                source = as_labeled(opened, job.roles.label, job.roles.positive)
                 fit_source(source, job.roles, job.recipe, memory=job.memory).save(Path(folder) / MODEL)
         except PueError as error:
             kind = InvalidInput if isinstance(error, InvalidInput) else type(error)  # a subclass may ask for more

@@ -26,6 +26,16 @@ class Roles:
     """Holds known e(x) of the labeled rows."""
     truth: str | None = None
     """Holds true classes; never a feature."""
+    keep: tuple[str, ...] = ()
+    """Features whatever screening says of them."""
+    positive: str | None = None
+    """The word that marks labeled positives, if labels are words."""
+    nodata: tuple[float, ...] = ()
+    """Numbers that stand for a missing value, in any column of numbers."""
+
+    def __post_init__(self) -> None:
+        if any(value != value for value in self.nodata):
+            raise InvalidInput("NaN is a missing value already: --nodata takes a number such as -9999.")
 
     @property
     def special(self) -> list[str]:
@@ -34,8 +44,10 @@ class Roles:
 
     def check(self, names: Sequence[str]) -> None:
         """Each must be there, and none may play two parts."""
-        for name in self.special:
+        for name in (*self.special, *self.keep):
             require_column(name, names)
+        if both := set(self.keep) & set(self.special):
+            raise InvalidInput(f"column {min(both)!r} cannot be kept as a feature: it is named as something else.")
         twice = {name for name in self.special if self.special.count(name) > 1}
         if twice:
             raise InvalidInput(f"column {min(twice)!r} is named twice: as label, id, truth, propensity or ignored.")

@@ -16,11 +16,13 @@ from torch import Tensor
 from pue.app.roles import Roles
 from pue.app.sources.opening import BATCH, Source
 from pue.app.survey import Survey, survey_rows
-from pue.app.vectorizer.vectorize import Vectorizer
 from pue.core.data import Features, PUData, Scenario, select
 from pue.errors import InvalidInput, PueWarning
+from pue.estimators.vectorizer.vectorize import Vectorizer
 
 IMAGE_BATCH = 1024
+DRIFT_ROWS = 10_000
+"""Of a file, the first ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +84,7 @@ def _all_features(source: Source, survey: Survey) -> NDArray[Any]:
     for frame in source.batches(BATCH, columns=list(vectorizer.columns)):
         stop = start + len(frame)
         if stop <= survey.n_rows:
-            x[start:stop] = vectorizer.transform(frame)
+            x[start:stop] = vectorizer.transform(frame.set_axis(range(start, stop)))
         start = stop
     survey.require_same(source, start)
     return x
@@ -97,8 +99,11 @@ def feature_batches(
         return
     missing = [name for name in vectorizer.columns if name not in source.columns]
     wanted = [*vectorizer.columns, *others] if not missing else list(source.columns)  # all, so that the error can guess
+    start = 0
     for frame in source.batches(size, columns=list(dict.fromkeys(wanted))):
-        yield vectorizer.transform(frame), frame[list(others)]
+        stop = start + len(frame)
+        yield vectorizer.transform(frame.set_axis(range(start, stop))), frame[list(others)]
+        start = stop
 
 
 def _image_batches(source: Source, others: Sequence[str]) -> Iterator[tuple[NDArray[Any], pd.DataFrame]]:
@@ -108,6 +113,16 @@ def _image_batches(source: Source, others: Sequence[str]) -> Iterator[tuple[NDAr
     for frame in source.batches(IMAGE_BATCH, columns=list(others)):
         yield source.images(start, start + len(frame)), frame  # type: ignore[attr-defined]
         start += len(frame)
+
+
+def warn_drifted(source: Source, model: Any) -> list[str]:
+    """Columns whose values differ from those at training are named, each once."""
+    if not model.profiles or any(name not in source.columns for name in model.vectorizer.columns):
+        return []
+    found = model.drift(source.read(list(model.vectorizer.columns), rows=DRIFT_ROWS))
+    for drift in found:
+        warnings.warn(str(drift), PueWarning, stacklevel=2)
+    return [drift.column for drift in found]
 
 
 def warn_unknown(source: Source, vectorizer: Vectorizer | None, special: Sequence[str]) -> list[str]:

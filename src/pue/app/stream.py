@@ -22,12 +22,12 @@ from pue.app.roles import Roles, propensities
 from pue.app.sources.labels import meanings
 from pue.app.sources.stored_table import Piece, StoredTable
 from pue.app.survey import Survey
-from pue.app.vectorizer.vectorize import Vectorizer
 from pue.backbones import InputSpec
 from pue.core.data import Features, PUData, Scenario
 from pue.core.folds import row_hash
 from pue.core.machine import show_bytes
 from pue.errors import InvalidInput
+from pue.estimators.vectorizer.vectorize import Vectorizer
 
 READ = 16_384
 """Rows that are read from a piece before it is the next one's turn."""

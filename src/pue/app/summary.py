@@ -19,8 +19,9 @@ from pue.app.rows import Rows
 from pue.app.stream import StreamedRows
 from pue.diagnosis.found import Diagnosis
 from pue.judging.curves import reliability, threshold_curve
-from pue.judging.estimates import ESTIMATED, EstimatedMetrics, estimate_metrics
+from pue.judging.estimates import DRAWS, ESTIMATED, EstimatedMetrics, estimate_metrics
 from pue.judging.sensitivity import GAMMAS
+from pue.judging.worlds import Doubts
 from pue.propensity import PropensityReport
 
 POINTS = 101
@@ -45,19 +46,17 @@ def summarize(
         "prior": prepared.prior.value,
         "scenario": rows.scenario,
         "sample_weight": scored.mass,
-        "threshold": threshold,
-        "seed": recipe.seed,
         "prior_interval": prepared.prior_interval,
     }
-    metrics = estimate_metrics(
-        probabilities, scored.labels, propensity=scored.e, readings=scored.readings, hidden=prepared.hidden_bias,
-        gammas=GAMMAS, **given,
-    )  # fmt: skip
-    plain = estimate_metrics(probabilities, scored.labels, **given)
+    doubt: dict[str, Any] = {"propensity": scored.e, "readings": scored.readings, "hidden": prepared.hidden_bias}
+    at: dict[str, Any] = {"threshold": threshold, "seed": recipe.seed}
+    metrics = estimate_metrics(probabilities, scored.labels, gammas=GAMMAS, **given, **doubt, **at)
+    plain = estimate_metrics(probabilities, scored.labels, **given, **at)
     thresholds = np.unique([*np.linspace(0, 1, POINTS), threshold])
-    curve = threshold_curve(probabilities, scored.weights, thresholds=thresholds, seed=recipe.seed)
+    drawn: dict[str, Any] = {"worlds": Doubts(probabilities, scored.labels, **given, **doubt), "seed": recipe.seed}
+    curve = threshold_curve(probabilities, scored.weights, thresholds=thresholds, draws=DRAWS, **drawn)
     bounds = [{"gamma": g, "recall": r["recall"], "precision": r["precision"]} for g, r in metrics.bounds.items()]
-    bins = [vars(found) for found in reliability(probabilities, scored.weights, seed=recipe.seed)]
+    bins = [vars(found) for found in reliability(probabilities, scored.weights, **drawn)]
     how = "rows scored by models that had not seen them"
     found: dict[str, Any] = json_safe(
         {

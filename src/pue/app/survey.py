@@ -11,10 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pue.app.roles import Roles, propensities
+from pue.app.screening.screen import screen
 from pue.app.sources.labels import meanings, require_both
 from pue.app.sources.opening import BATCH, Source
-from pue.app.vectorizer.vectorize import FIT_ROWS, Vectorizer, fit_vectorizer
 from pue.errors import InvalidInput, PueWarning
+from pue.estimators.vectorizer.vectorize import FIT_ROWS, Vectorizer
 
 
 @dataclass(eq=False)
@@ -71,7 +72,9 @@ def survey_rows(source: Source, roles: Roles, *, seed: int = 0, most: int | None
     if features:
         found.sample, found.numbers = sampler.sample()
         found.sample_labels = meanings(found.sample.pop(roles.label), roles.label)
-        found.vectorizer = fit_vectorizer(found.sample, seed=seed)
+        found.vectorizer = screen(
+            found.sample, found.sample_labels, found.numbers, keep=roles.keep, seed=seed, nodata=roles.nodata
+        ).vectorizer
         for note in found.vectorizer.notes:
             warnings.warn(note, PueWarning, stacklevel=3)
     return found

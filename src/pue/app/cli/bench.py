@@ -26,7 +26,7 @@ def bench(
         str, typer.Option(help="Only these rows, by method (nnpu) or name (nnPUe), with commas.", show_default="all")
     ] = "",
     seeds: Annotated[
-        str | None, typer.Option(help="How many seeds (6), or which (0,1,2 or 3-5).", show_default="6")
+        str | None, typer.Option(help="How many seeds (6), or which (0, 0,1,2 or 3-5).", show_default="6")
     ] = None,
     preset: Annotated[str, typer.Option(help="paper, fast or smoke.")] = "fast",
     dataset: Annotated[str | None, typer.Option(help="Another data set, where the suite has several.")] = None,
@@ -38,6 +38,9 @@ def bench(
     data: Annotated[Path | None, typer.Option(help="Folder of the data sets.", show_default="PUE_DATA")] = None,
     spec: Annotated[list[Path] | None, typer.Option(help="Runs from TOML files instead of a suite.")] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", help="Change a setting: epochs=5.")] = None,
+    plugin: Annotated[
+        list[Path] | None, typer.Option(help="A Python file that adds methods of yours to METHODS; it is run.")
+    ] = None,
     engine: shared.Engine = "local",
     address: shared.Address = None,
     workers: shared.Workers = None,
@@ -58,6 +61,8 @@ def bench(
 
       pue bench cifar10 --methods nnpu,distpu --seeds 0,1,2 --jobs 2
 
+      pue bench --plugin mymethod.py --spec mymethod.toml --seeds 0
+
       pue bench mix-ablation --dataset mnist --dry-run
 
       pue bench mnist --seeds 6 --engine ray --address head:6379 --out /shared/runs
@@ -65,15 +70,18 @@ def bench(
       pue bench mnist --methods nnPUe --set epochs=20 --set propensity.folds=5 --out trials
     """
     from pue.bench.execute import Place, execute
+    from pue.bench.plugins import load_plugins
     from pue.bench.store import Store
     from pue.bench.suites import row_name
 
     console, errors = Console(), Console(stderr=True)
     if not console.is_terminal:  # nobody's window: no reason to fold the table
         console = Console(width=160)
+    plugins = tuple(path.resolve() for path in plugin or ())
+    load_plugins(plugins)
     settings = parse_changes(changes or [])
     folder, specs = _specs(suite, methods, seeds, spec or [], settings, preset=preset, dataset=dataset)
-    place = Place(folder, Store(out), data)
+    place = Place(folder, Store(out), data, plugins)
     if dry_run:
         _list(specs, place, console)
         return
@@ -114,12 +122,17 @@ def _specs(
     return suite, resolve(suite, methods=names, seeds=parse_seeds(seeds or "6"), changes=changes, **choice)
 
 
+MOST_SEEDS = 10_000
+
+
 def parse_seeds(text: str) -> list[int]:
     """
-    >>> parse_seeds("3"), parse_seeds("0,4"), parse_seeds("3-5"), parse_seeds("7,")
-    ([0, 1, 2], [0, 4], [3, 4, 5], [7])
+    >>> parse_seeds("3"), parse_seeds("0"), parse_seeds("0,4"), parse_seeds("3-5"), parse_seeds("7,")
+    ([0, 1, 2], [0], [0, 4], [3, 4, 5], [7])
     """
     try:
+        if text.strip() == "0":  # no seeds at all is what nobody asks for
+            return [0]
         if "," in text:
             return [int(part) for part in text.split(",") if part.strip()]
         first, last = map(int, text.split("-")) if "-" in text else (0, int(text) - 1)
@@ -127,6 +140,8 @@ def parse_seeds(text: str) -> list[int]:
         first, last = 0, -1
     if last < first:
         raise InvalidInput(f"seeds must be a number (6), a list (0,1,2) or a range (3-5); got {text!r}.")
+    if last - first >= MOST_SEEDS:
+        raise InvalidInput(f"{text!r} are more than {MOST_SEEDS:,} seeds. Run a part of them at a time.")
     return list(range(first, last + 1))
 
 

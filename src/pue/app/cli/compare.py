@@ -29,7 +29,10 @@ def compare(
     ignore_for_labeling: shared.IgnoreForLabeling = None,
     row_id: shared.Id = None,
     ignore: shared.Ignore = None,
+    keep: shared.Keep = None,
+    positive: shared.Positive = None,
     truth: shared.Truth = None,
+    nodata: shared.NoData = None,
     scenario: shared.ScenarioName = "single_sample",
     folds: Annotated[int, typer.Option(help="Of the cross-validation.", min=2)] = 5,
     epochs: shared.Epochs = None,
@@ -65,6 +68,7 @@ def compare(
     shared.require_place(out / "results")
     if fit is not None:
         shared.require_new_model(fit, force)
+        shared.claim(fit)
     from dataclasses import asdict
 
     from pue.app.cli.terminal import comparison_table
@@ -74,11 +78,12 @@ def compare(
     from pue.app.rows import read_rows
     from pue.engines import open_engine
 
-    roles = shared.roles_of(label, row_id, ignore, truth, propensity)
+    roles = shared.roles_of(label, row_id, ignore, truth, propensity, keep, positive, nodata)
     training = {"folds": folds, "epochs": epochs, "jobs": jobs, "progress": voice.progress}
     labeling = shared.labeling_of(labeling_columns, ignore_for_labeling)
     recipe = shared.recipe_of(propensity, prior, scenario, seed, **labeling, **training)
-    source = shared.open_data(data, labels, image_size)
+    with voice.notes():
+        source = shared.open_data(data, labels, image_size, label=label, positive=positive)
     usual: Sequence[str] = IMAGE_CANDIDATES if source.kind == "images" else CANDIDATES
     usual = [name.replace("+auto", "+known") if roles.propensity else name for name in usual]
     wanted = [text.strip() for text in candidates.split(",") if text.strip()] or usual

@@ -21,7 +21,10 @@ def diagnose(
     ignore_for_labeling: shared.IgnoreForLabeling = None,
     row_id: shared.Id = None,
     ignore: shared.Ignore = None,
+    keep: shared.Keep = None,
+    positive: shared.Positive = None,
     truth: shared.Truth = None,
+    nodata: shared.NoData = None,
     scenario: shared.ScenarioName = "single_sample",
     labels: shared.Labels = None,
     image_size: shared.ImageSize = None,
@@ -40,15 +43,18 @@ def diagnose(
     voice = Voice(as_json=as_json, quiet=quiet)
     if output is not None:
         shared.require_page(output)
+        shared.claim(output)
+    from pue.app.cli.terminal import left_out_lines
     from pue.app.origin import facts_of
     from pue.app.preparation import prepare
     from pue.app.rows import read_rows
     from pue.app.summary import diagnosis_summary, json_safe
 
-    roles = shared.roles_of(label, row_id, ignore, truth, propensity)
+    roles = shared.roles_of(label, row_id, ignore, truth, propensity, keep, positive, nodata)
     labeling = shared.labeling_of(labeling_columns, ignore_for_labeling)
     recipe = shared.recipe_of(propensity, prior, scenario, seed, **labeling)
-    source = shared.open_data(data, labels, image_size)
+    with voice.notes():
+        source = shared.open_data(data, labels, image_size, label=label, positive=positive)
     with voice.notes():
         voice.say(f"reading {data}")
         rows = read_rows(source, roles, scenario=scenario, seed=seed)
@@ -58,7 +64,7 @@ def diagnose(
         from pue.app.page import write_page
 
         write_page(summary, output)
-    voice.show(str(found.diagnosis))
+    voice.show(*left_out_lines(summary["data"]), str(found.diagnosis))
     if output is not None:
         voice.show(f"Page: {output}")
     voice.give(summary)

@@ -16,6 +16,7 @@ def evaluate(
     data: shared.Data,
     label: Annotated[str | None, typer.Option(help="Column of PU labels; default: the model's.")] = None,
     truth: shared.Truth = None,
+    nodata: shared.NoData = None,
     level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     labels: shared.Labels = None,
     image_size: shared.ImageSize = None,
@@ -41,11 +42,17 @@ def evaluate(
     from pue.app.origin import same_rows
 
     with voice.notes():
-        fitted = load_model(model)
+        fitted = shared.without_nodata(load_model(model), nodata)
         source = shared.open_data(data, labels, image_size, fitted)
         found = evaluate_source(fitted, source, label=label, truth=truth, level=level, seed=seed)
     trained_on = same_rows(fitted, source)
     voice.show(evaluation_table(found))
+    if found.labeling_changed and found.labels is not None:
+        seen, expected, _ = found.labels
+        voice.show(
+            f"The labeling has changed: {seen:,} of these rows are labeled, the model expects {expected:,.0f}. What is "
+            "estimated from labels rests on chances of a label that no longer hold: fit again."
+        )
     if trained_on:
         voice.show("These are the rows the model was trained on: what it says of them is too good. See pue inspect.")
-    voice.give({**found.as_dict(), "trained_on": trained_on})
+    voice.give({**found.as_dict(), "labeling_changed": found.labeling_changed, "trained_on": trained_on})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from pue.app.cli import shared
 from pue.app.cli.shared import Voice
+from pue.errors import InvalidInput
 
 
 def fit(
@@ -23,11 +23,18 @@ def fit(
     ignore_for_labeling: shared.IgnoreForLabeling = None,
     row_id: shared.Id = None,
     ignore: shared.Ignore = None,
+    keep: shared.Keep = None,
+    positive: shared.Positive = None,
     truth: shared.Truth = None,
+    nodata: shared.NoData = None,
     scenario: shared.ScenarioName = "single_sample",
     threshold: Annotated[str, typer.Option(help="f1, half, prior, or a probability.")] = "f1",
     target_precision: Annotated[
         float | None, typer.Option(help="Instead: the lowest threshold with this estimated precision.")
+    ] = None,
+    audit: Annotated[
+        list[Path] | None,
+        typer.Option(help="Answers about these rows, a sheet of pue audit plan; once for each.", show_default="none"),
     ] = None,
     calibration: Annotated[str, typer.Option(help="auto, platt or isotonic.")] = "auto",
     epochs: shared.Epochs = None,
@@ -62,6 +69,8 @@ def fit(
 
       pue fit claims.parquet --label fraud --labeling-columns region,amount -o model
 
+      pue fit claims.parquet --label fraud --id claim --audit to_check.csv -o better
+
       pue fit events/ --label fraud --memory 1GB -o model
 
       torchrun --nproc-per-node 4 -m pue fit events/ --label fraud -o model
@@ -70,10 +79,15 @@ def fit(
 
       pue fit scans/ --labels scans.csv --label positive --image-size 64 -o model
     """
-    first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun starts, one speaks and writes
+    first = shared.rank() == 0  # of the processes that torchrun starts, one speaks and writes
     voice = Voice(as_json=as_json and first, quiet=quiet or not first)
     shared.require_new_model(output, force)
     shared.require_no_jobs(engine, jobs != 1)
+    if first:
+        shared.claim(output)
+    if audit and (engine != "local" or prior != "estimate"):
+        raise InvalidInput("--audit finds the prior and learns on this machine: leave out --prior and --engine.")
+    from pue.app.cli.decisions import precision_line
     from pue.app.cli.terminal import metrics_table, model_lines
     from pue.app.fit_source import fit_source
     from pue.app.ray_fit import Job, fit_on
@@ -82,16 +96,17 @@ def fit(
     from pue.training.processes import process_group
 
     allowed = None if memory is None else parse_bytes(memory)
-    roles = shared.roles_of(label, row_id, ignore, truth, propensity)
+    roles = shared.roles_of(label, row_id, ignore, truth, propensity, keep, positive, nodata)
     training = {"method": method, "epochs": epochs, "jobs": jobs, "progress": voice.progress}
     labeling = shared.labeling_of(labeling_columns, ignore_for_labeling)
     decision = {"threshold": shared.number_or_name(threshold), "precision": target_precision}
     others = {"calibration": calibration, **training, **labeling, **decision}
     recipe = shared.recipe_of(propensity, prior, scenario, seed, **others)
-    source = shared.open_data(data, labels, image_size)
+    with voice.notes():
+        source = shared.open_data(data, labels, image_size, label=label, positive=positive)
     with voice.notes(), open_engine(engine, address, workers) as cluster, process_group():
         if cluster is None:
-            model = fit_source(source, roles, recipe, memory=allowed, say=voice.say)
+            model = fit_source(source, roles, recipe, memory=allowed, audit=audit or (), say=voice.say)
         else:
             voice.say(f"training by {cluster.workers} workers of Ray")
             output.absolute().parent.mkdir(parents=True, exist_ok=True)
@@ -102,5 +117,7 @@ def fit(
         voice.say(f"writing {output}")
         model.save(output)
     voice.show(*model_lines(model), metrics_table(model.summary["metrics"], model.summary.get("scar_metrics")))
+    if target_precision is not None:
+        voice.show(precision_line(model))
     voice.show(f"Model: {output}. Next: pue report {output} -o page.html, pue predict {output} DATA -o scores.parquet")
     voice.give({"model": str(output), **model.summary})

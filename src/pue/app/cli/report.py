@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,6 +15,7 @@ from pue.errors import InvalidInput
 from pue.files import write_text
 
 if TYPE_CHECKING:
+    from pue.app.model import PUModel
     from pue.bench.record import Record
 
 FORMATS = (".md", ".tex", ".csv", ".json")
@@ -28,6 +29,10 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A model: .html. Runs: .md (with plots), .tex, .csv or .json.")
     ] = None,
+    audit: Annotated[
+        list[Path] | None,
+        typer.Option(help="A model: answers to a pue audit plan, shown beside its promises.", show_default="none"),
+    ] = None,
     images: Annotated[
         Path | None, typer.Option(help="Folder for the plots.", show_default=f"with .md: {IMAGES} beside it")
     ] = None,
@@ -38,6 +43,8 @@ def report(
 
       pue report model -o page.html
 
+      pue report model --audit to_check.csv -o page.html
+
       pue report runs
 
       pue report runs/mnist -o mnist.tex
@@ -45,8 +52,10 @@ def report(
       pue report results -o RESULTS.md
     """
     if (runs / "manifest.json").is_file() or (output is not None and output.suffix in shared.PAGES):
-        _page(runs, output)
+        _page(runs, output, audit or [])
         return
+    if audit:
+        raise InvalidInput("--audit goes with the page of a model: pue report model --audit to_check.csv -o page.html.")
     from pue.bench.report.results import save_pictures
     from pue.bench.store import read_records
 
@@ -55,26 +64,40 @@ def report(
     records = read_records(runs)
     if output is not None and output.suffix == ".md" and images is None:
         images = output.parent / IMAGES
+    text = None if output is None else _text(records, runs, output, images)
     if images is not None:
         save_pictures(records, images)
-    if output is None:
+    if output is None or text is None:
         _show(records)
     else:
-        write_text(output, _text(records, runs, output, images))
+        write_text(output, text)
 
 
-def _page(model: Path, output: Path | None) -> None:
+def _page(model: Path, output: Path | None, sheets: list[Path]) -> None:
     output = output or Path("page.html")
     shared.require_page(output)
     shared.require_apart(output, model)
+    shared.claim(output)
     from pue.app.model import load_model
     from pue.app.page import write_page
 
     with Voice().notes():
         fitted = load_model(model)
+        found = _audited(fitted, model, sheets)
     with shared.showing(model):
-        write_page(fitted.summary, output)
+        write_page({**fitted.summary, **found}, output)
     plain(Console(), f"Page: {output}")
+
+
+def _audited(fitted: PUModel, model: Path, sheets: list[Path]) -> dict[str, Any]:
+    """What the answers of an audit prove, as a part of the summary."""
+    if not sheets:
+        return {}
+    from pue.app.audit.reading import promised, read_sheets, report, require_model
+
+    answered = read_sheets(sheets)
+    require_model(answered, model)
+    return {"audit": report(answered, answered.findings(), promised(fitted))}
 
 
 def _show(records: dict[str, list[Record]]) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 Data = Annotated[
     Path,
     typer.Argument(
-        help="CSV, TSV, Parquet, Feather, .npy or .npz; a folder of Parquet files; or a folder of images with a CSV.",
+        help="CSV, TSV, JSON lines, Parquet, Feather, xlsx, .npy, .npz, - for stdin, or a folder of Parquet or images.",
         show_default=False,
     ),
 ]
@@ -33,7 +36,16 @@ Label = Annotated[
 ]
 Id = Annotated[str | None, typer.Option("--id", help="Column that names rows; kept beside scores, never a feature.")]
 Ignore = Annotated[list[str] | None, typer.Option(help="Column that is not a feature; once for each.")]
+Positive = Annotated[
+    str | None, typer.Option(help="The word that marks labeled positives, if the label column holds words: fraud.")
+]
+Keep = Annotated[
+    list[str] | None, typer.Option(help="Column to learn from although it looks like a leak or an id; once for each.")
+]
 Truth = Annotated[str | None, typer.Option(help="Column of true classes, if there is one; never a feature.")]
+NoData = Annotated[
+    list[float] | None, typer.Option("--nodata", help="Number that means 'missing', such as -9999; once for each.")
+]
 Prior = Annotated[
     str, typer.Option(help="Share of positives among all rows, or how to estimate it: estimate, elkan_noto, …")
 ]
@@ -64,6 +76,9 @@ Workers = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 PAGES = (".html", ".htm")
+_CLAIMS: list[ExitStack] = []
+STANDARD = Path("-")
+"""Standard input or output."""
 
 
 def plain(console: Console, text: str, style: str | None = None) -> None:
@@ -116,24 +131,74 @@ class Voice:
                     plain(self.err, f"note: {text}", "yellow")
 
 
-def open_data(path: Path, labels: Path | None, image_size: int | None, model: PUModel | None = None) -> Source:
-    """Rows; a folder's images get the size that a model was trained on."""
+def open_data(
+    path: Path,
+    labels: Path | None,
+    image_size: int | None,
+    model: PUModel | None = None,
+    label: str | None = None,
+    positive: str | None = None,
+) -> Source:
+    """Rows; a folder's images get the size that a model was trained on. Where a `label` column is named and a table
+    lists positives alone, the other images of the folder are unlabeled."""
     from pue.app.sources.opening import open_source
+    from pue.app.sources.relabeled import as_labeled
 
     if image_size is None and model is not None and model.image_shape is not None and path.is_dir():
         _, height, width = model.image_shape
         return open_source(path, labels=labels, image_size=(height, width))
-    return open_source(path, labels=labels, image_size=image_size)
+    source = open_source(path, labels=labels, image_size=image_size)
+    if model is not None and model.facts.get("positive") and model.facts["label"] in source.columns:
+        label, positive = model.facts["label"], model.facts["positive"]
+    found: Source = source if label is None else as_labeled(source, label, positive)
+    return found
 
 
-def roles_of(label: str, row_id: str | None, ignore: list[str] | None, truth: str | None, propensity: str) -> Roles:
-    """Which column means what."""
+@contextmanager
+def destination(output: Path) -> Iterator[Path]:
+    """Where rows are written: `output`, or for "-" a file that goes to standard output when it is complete."""
+    if output != STANDARD:
+        yield output
+        return
+    with tempfile.TemporaryDirectory(prefix="pue-") as folder:
+        path = Path(folder) / "scores.csv"
+        yield path
+        with path.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+
+
+def roles_of(
+    label: str,
+    row_id: str | None,
+    ignore: list[str] | None,
+    truth: str | None,
+    propensity: str,
+    keep: list[str] | None = None,
+    positive: str | None = None,
+    nodata: list[float] | None = None,
+) -> Roles:
+    """Which column means what, and which numbers mean nothing."""
     from pue.app.roles import Roles
 
     kind, _, column = propensity.partition(":")
     if kind == "column" and not column:
         raise InvalidInput("--propensity column:COL needs the name of the column.")
-    return Roles(label, row_id, tuple(ignore or ()), column if kind == "column" else None, truth)
+    known = column if kind == "column" else None
+    return Roles(
+        label, row_id, tuple(ignore or ()), known, truth, tuple(keep or ()), positive, nodata=tuple(nodata or ())
+    )
+
+
+def without_nodata(model: PUModel, nodata: list[float] | None) -> PUModel:
+    """The model, told of more numbers that mean a missing value than its training knew."""
+    if not nodata:
+        return model
+    from dataclasses import replace
+
+    if model.vectorizer is None:
+        raise InvalidInput("--nodata is for tables: images have no missing values.")
+    return replace(model, vectorizer=model.vectorizer.with_nodata(nodata))
 
 
 def labeling_of(columns: str | None, ignore: str | None) -> dict[str, Any]:
@@ -173,6 +238,34 @@ def require_new_model(path: Path, force: bool) -> None:
         from pue.persistence.folder import require_replaceable
 
         require_replaceable(path)
+
+
+def rank() -> int:
+    """The number of this process among those that torchrun started; 0 if it did not."""
+    for name in ("RANK", "WORLD_SIZE"):
+        given = os.environ.get(name, "0")
+        if not given.isascii() or not given.isdigit():
+            raise InvalidInput(
+                f"the environment variable {name} is {given!r}, no number. Only torchrun sets it: unset it."
+            )
+    return int(os.environ.get("RANK", "0"))
+
+
+def claim(output: Path) -> None:
+    """Until the command ends nobody else makes this output; `Busy` where somebody is making it now."""
+    from pue.files import making
+
+    if _CLAIMS:
+        _CLAIMS[-1].enter_context(making(output))
+
+
+@contextmanager
+def claims() -> Iterator[None]:
+    """Around a command: what it claims is free again when it ends."""
+    with ExitStack() as stack:
+        _CLAIMS.append(stack)
+        stack.callback(_CLAIMS.pop)
+        yield
 
 
 def require_place(path: Path) -> None:

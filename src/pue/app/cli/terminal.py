@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Column, Table
 
+from pue.app.page.ranges import in_words
 from pue.judging.estimates import ESTIMATED
 
 if TYPE_CHECKING:
     from pue.app.compare import Result
     from pue.app.evaluate import Evaluation
+    from pue.app.explain import Explanation
     from pue.app.model import PUModel
 
 
@@ -36,6 +38,7 @@ def model_lines(model: PUModel) -> Iterator[str]:
     s = model.summary
     data, prior, scar, propensity = s["data"], s["prior"], s.get("scar"), s.get("propensity")
     yield f"{data['source']}: {data['n_rows']:,} rows, {data['n_labeled']:,} labeled positive in {data['label']!r}"
+    yield from left_out_lines(data)
     yield from prior_lines(prior)
     if scar is not None:
         yield f"Labels: {'biased' if scar['rejected'] else UNSEEN} (p = {scar['p_value']:.2g})"
@@ -47,10 +50,17 @@ def model_lines(model: PUModel) -> Iterator[str]:
             f"Weights: {propensity['n_labeled']:,} labeled rows are worth {propensity['effective_sample_size']:,.0f}; "
             f"{propensity['source']}"
         )
-    yield f"Method: {s['method']['display']}, {s['method']['seconds']:.0f} s"
+    took = f", {s['method']['seconds']:.0f} s" if "seconds" in s["method"] else ""  # a saved model holds no times
+    yield f"Method: {s['method']['display']}{took}"
     if s["method"].get("why"):
         yield f"It is {s['method']['why']}."
     yield f"Threshold: {model.threshold:.3f} ({model.rule})"
+
+
+def left_out_lines(data: Mapping[str, Any]) -> Iterator[str]:
+    """Columns that were not learnt from, and why."""
+    for dropped in data.get("dropped", []):
+        yield f"Left out: {dropped['name']} ({dropped['reason']})"
 
 
 def prior_lines(prior: Mapping[str, Any]) -> Iterator[str]:
@@ -58,19 +68,25 @@ def prior_lines(prior: Mapping[str, Any]) -> Iterator[str]:
     if prior["method"] == "given":
         yield f"Share of positives: {prior['value']:.3f} (given)"
         return
+    if prior["method"] == "audit":
+        ends = f"{prior['level']:.0%} interval {prior['low']:.3f} to {prior['high']:.3f}"
+        yield f"Share of positives: {prior['value']:.3f}, {ends}, by the answers of an audit"
+        return
     yield (
         f"Share of positives: {prior['value']:.3f}, {prior['level']:.0%} interval {prior['low']:.3f} to "
-        f"{prior['high']:.3f}. Labels alone do not say it; a hundred rows drawn at random and looked at would."
+        f"{prior['high']:.3f}. Labels alone do not say it; a hundred answers would (pue audit plan)."
     )
     if prior.get("readings"):
         yield "  If " + "; if ".join(f"{name}: {value:.3f}" for name, value in prior["readings"].items())
+    if prior.get("range"):
+        yield "  " + in_words(prior["range"])
 
 
 def metrics_table(metrics: Mapping[str, Any], scar: Mapping[str, Any] | None = None) -> Table:
     """Estimated metrics with intervals, and beside them what they would be if labels were unbiased."""
     note = f"; this predictor {metrics['trivial']}" if metrics.get("trivial") else ""
     headings = ["estimate"] if scar is None else ["estimate", "if labels were unbiased"]
-    table = _table(f"Estimated without negatives, {metrics['level']:.0%} intervals{note}", "", *headings)
+    table = table_of(f"Estimated without negatives, {metrics['level']:.0%} intervals{note}", "", *headings)
     for name, title in ESTIMATED.items():
         beside = [] if scar is None else [interval(scar["values"][name])]
         table.add_row(title, interval(metrics["values"][name]), *beside)
@@ -82,7 +98,7 @@ def evaluation_table(found: Evaluation) -> Table:
     """Exact metrics where there is truth, estimates where there are PU labels."""
     estimated, scar, truth = found.estimated, found.scar, found.truth
     headings = {"exact": truth, "estimate": estimated, "if labels were unbiased": scar}
-    table = _table(_title(found), "", *(heading for heading, there in headings.items() if there is not None))
+    table = table_of(_title(found), "", *(heading for heading, there in headings.items() if there is not None))
     for name, title in ESTIMATED.items():
         cells = [title]
         if truth is not None:
@@ -109,7 +125,7 @@ def comparison_table(results: Sequence[Result], names: Sequence[str], by: str) -
     """Candidates, best first, with the metrics of these names."""
     headings = [ESTIMATED[name] + (" ↓" if name == by else "") for name in names]
     title = f"Estimated without negatives, in percent, best {ESTIMATED[by]} first"
-    table = _table(title, "candidate", *headings, "seconds")
+    table = table_of(title, "candidate", *headings, "seconds")
     for result in results:
         if result.failed is not None:
             empty = [""] * (len(names) - 1)
@@ -122,7 +138,7 @@ def comparison_table(results: Sequence[Result], names: Sequence[str], by: str) -
     return table
 
 
-def _table(title: str, first: str, *headings: str) -> Table:
+def table_of(title: str, first: str, *headings: str) -> Table:
     """Names at the left, numbers at the right."""
     return Table(first, *(Column(name, justify="right") for name in headings), title=title, title_justify="left")
 
@@ -132,3 +148,29 @@ def two_columns(rows: Iterable[tuple[str, Any]]) -> Table:
     for name, value in rows:
         table.add_row(name, str(value))
     return table
+
+
+def reasons_view(row: str, p: float, found: Explanation, parts: Sequence[Mapping[str, Any]]) -> list[str | Table]:
+    """The columns of one row that move its score most."""
+    score = found.base + float(found.values[0].sum())
+    table = Table("column", "value", Column("effect", justify="right"))
+    for part in parts:
+        table.add_row(part["column"], part["value"], f"{part['effect']:+.3f}")
+    if len(parts) < len(found.columns):
+        rest = score - found.base - sum(part["effect"] for part in parts)
+        table.add_row(f"{len(found.columns) - len(parts)} others", "", f"{rest:+.3f}")
+    how = "Exact" if found.exact else "Sampled"
+    return [
+        f"Row {row}: P(positive) {p:.3f}; {found.scale} {score:.3f}, on average {found.base:.3f}",
+        table,
+        f"{how} Shapley values: what the model looks at, not what causes what.",
+    ]
+
+
+def importance_view(found: Explanation, falls: Mapping[str, float] | None, top: int, n: int) -> list[str | Table]:
+    """Columns by how much they move scores, and by how much the ranking suffers without them."""
+    headings = ["mean effect", *([] if falls is None else ["fall of AUC if shuffled"])]
+    table = Table("column", *(Column(name, justify="right") for name in headings))
+    for name, size in list(found.importance.items())[:top]:
+        table.add_row(name, f"{size:.3f}", *([] if falls is None else [percent(falls[name])]))
+    return [f"{n:,} rows; effects in {found.scale}", table]

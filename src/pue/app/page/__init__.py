@@ -31,8 +31,7 @@ def render_page(summary: Mapping[str, Any]) -> str:
         **{name: make(summary) for name, make in SECTIONS.items()},
         style=style,
         script=script,
-        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'",
+        policy=policy(style, script),
     )
 
 
@@ -53,6 +52,14 @@ def _template() -> Template:
 
 def _part(name: str) -> Markup:
     return Markup(resources.files(__name__).joinpath(name).read_text(encoding="utf-8"))
+
+
+def policy(style: str, script: str) -> str:
+    """What a page may do: run these two inline texts and show images that are inside it."""
+    return (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
 
 
 def _hash(text: str) -> str:

@@ -69,6 +69,8 @@ def interval(low: object, high: object, form: Callable[[object], str]) -> str:
     ends = form(low), form(high)
     if NOTHING in ends:
         return NOTHING if ends[0] == ends[1] else " to ".join(ends)
+    if ends[0] == ends[1]:
+        return ends[0]
     plain = all(end[0].isdigit() for end in ends)
     return f"{ends[0].removesuffix('%')}–{ends[1]}" if plain else " to ".join(ends)
 
@@ -94,11 +96,13 @@ def count(value: object) -> str:
 
 def p_value(value: object) -> str:
     """
-    >>> p_value(0.0004), p_value(0.0312)
-    ('p < 0.001', 'p = 0.0312')
+    >>> p_value(0.0004), p_value(0.001), p_value(0.0312), p_value(0.31)
+    ('p < 0.001', 'p = 0.001', 'p = 0.031', 'p = 0.31')
     """
     x = finite(value)
-    return "p < 0.001" if x is not None and x < 0.001 else f"p = {number(x)}"
+    if x is None:
+        return f"p = {NOTHING}"
+    return "p < 0.001" if x < 0.001 else f"p = {max(round(x, 3), 0.001):g}"
 
 
 def duration(seconds: object) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pue.app.page.formats import METRICS, count, date, duration, finite, interval, level, metric, number, p_value, share
+from pue.app.page.trust import trust
 
 FIGURES = ("f1", "precision", "recall")
 
@@ -13,6 +14,7 @@ FIGURES = ("f1", "precision", "recall")
 def headline(summary: Mapping[str, Any]) -> dict[str, Any]:
     metrics = summary.get("metrics") or {}
     return {
+        "trust": trust(summary),
         "title": str(summary.get("title") or "Positive-unlabeled report"),
         "created": date(summary["created"]) if summary.get("created") else "",
         "data": _data(summary.get("data") or {}),
@@ -42,7 +44,7 @@ def _method(method: Mapping[str, Any]) -> str:
     if not name:
         return ""
     model = f" ({method['model']})" if method.get("model") else ""
-    propensity = f", propensities: {method['propensity']}" if method.get("propensity") else ""
+    propensity = f", chances of a label: {method['propensity']}" if method.get("propensity") else ""
     took = f", in {duration(method['seconds'])}" if finite(method.get("seconds")) is not None else ""
     return f"Learnt with {name}{model}{propensity}{took}."
 

@@ -81,3 +81,17 @@ def swatch(class_: str) -> Markup:
     else:
         drawn = tag("line", x1=1, x2=21, y1=7, y2=7, class_=class_)
     return tag("svg", drawn, viewBox="0 0 22 14", aria_hidden="true", class_="swatch")
+
+
+def in_words(found: Sequence[Mapping[str, Any]]) -> str:
+    """
+    >>> ends = [{"prior": 0.1, "called": 0.08, "best": 100, "shared": 97}, {"prior": 0.2, "called": 0.2, "best": 100,
+    ...         "shared": 100}, {"prior": 0.5, "called": 0.55, "best": 100, "shared": 91}]
+    >>> in_words(ends)
+    'Between its ends 8 to 55 % of the rows are called positive; of the best 100 rows 91 stay the best.'
+    """
+    called, shared = [row["called"] for row in found], min(row["shared"] for row in found)
+    return (
+        f"Between its ends {100 * min(called):.0f} to {100 * max(called):.0f} % of the rows are called positive; of "
+        f"the best {found[0]['best']} rows {shared} stay the best."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -22,18 +23,38 @@ from pue.app.page.formats import (
     share,
 )
 from pue.app.page.histograms import both, histogram, null_histogram, shares_above
-from pue.app.page.ranges import bar, forest, prior_range
+from pue.app.page.ranges import bar, forest, in_words, prior_range
 from pue.app.page.threshold import own_line, score_bins, score_histogram, threshold_section
 
 Summary = Mapping[str, Any]
 View = dict[str, Any]
 
+AUDITED = {
+    "prior": "Share of positives",
+    **{name: METRICS[name] for name in ("precision", "recall", "accuracy", "f1")},
+}
+DONE = (
+    "The labels are biased: estimate propensities",
+    "The labels may be a random sample of the positives: start with",
+)
+HOW = {
+    "platt": "Scores became probabilities by a logistic curve.",
+    "isotonic": "Scores became probabilities by the best rising steps.",
+}
 MOST_DRIVERS, MOST_ROWS, MOST_COLUMNS = 12, 100, 300
 
 
 def _notes(summary: Summary) -> View | None:
     notes = {name: list(summary.get(name) or []) for name in ("warnings", "advice")}
+    if summary.get("method"):  # what was done is no advice
+        notes["advice"] = [text for text in map(_undone, notes["advice"]) if text]
     return notes if any(notes.values()) else None
+
+
+def _undone(text: object) -> str:
+    """Advice without the sentences that say to do what `pue fit` did."""
+    parts = re.split(r"(?<=[.:]) (?=[A-Z])", str(text))
+    return " ".join(part for part in parts if not part.startswith(DONE))
 
 
 def _metrics(summary: Summary) -> View | None:
@@ -93,6 +114,7 @@ def _prior(summary: Summary) -> View | None:
         "interval": "" if prior.get("low") == prior.get("high") else ends,
         "level": level(prior.get("level")),
         "chart": prior_range(prior),
+        "moves": in_words(prior["range"]) if prior.get("range") else "",
         "method": str(prior.get("method") or ""),
         "assumes": str(prior.get("assumes") or ""),
     }
@@ -129,7 +151,12 @@ def _calibration(summary: Summary) -> View | None:
     chart = calibration(found.get("bins") or [])
     if chart is None:
         return None
-    return {"chart": chart, "bins": found["bins"], "method": str(found.get("method") or "")}
+    method = str(found.get("method") or "")
+    return {
+        "chart": chart,
+        "bins": found["bins"],
+        "method": HOW.get(method, method),
+    }
 
 
 def _bounds(summary: Summary) -> View | None:
@@ -151,10 +178,14 @@ def _top(summary: Summary) -> View | None:
     rows = list(top.get("rows") or [])
     if not rows:
         return None
+    names, why = list(top.get("columns") or []), list(top.get("why") or [])
+    if len(why) == len(rows):
+        names = [*names[:2], "moved most by", *names[2:]]
+        rows = [[*row[:2], words, *row[2:]] for row, words in zip(rows, why, strict=True)]
     columns = list(zip(*rows[:MOST_ROWS], strict=True))
     numeric = [any(finite(value) is not None for value in values) for values in columns]
     return {
-        "columns": list(zip([str(name) for name in top.get("columns") or []], numeric, strict=True)),
+        "columns": list(zip([str(name) for name in names], numeric, strict=True)),
         "rows": [list(zip(row, numeric, strict=True)) for row in zip(*map(column, columns), strict=True)],
         "more": max(0, len(rows) - MOST_ROWS),
     }
@@ -167,6 +198,31 @@ def _history(summary: Summary) -> View | None:
         return None
     validated = any(finite(each.get("validation")) is not None for each in epochs)
     return {"chart": chart, "n": count(len(epochs)), "validated": validated, "last": number(epochs[-1].get("risk"))}
+
+
+def _audit(summary: Summary) -> View | None:
+    """What answers found, beside what the model had promised."""
+    audit = summary.get("audit")
+    if not audit:
+        return None
+    said, agrees = audit.get("promised") or {}, audit.get("agrees") or {}
+    names = [name for name in AUDITED if audit.get(name)]
+    return {
+        "rows": [
+            {
+                "name": AUDITED[name],
+                "found": metric(name, audit[name]),
+                "promised": metric(name, said.get(name)),
+                "agree": ("yes" if agrees[name] else "no") if name in agrees else NOTHING,
+            }
+            for name in names
+        ],
+        "answered": count(audit.get("answered")),
+        "yes": count(audit.get("yes")),
+        "unanswered": count(audit.get("unanswered")) if audit.get("unanswered") else "",
+        "level": level(audit.get("level")),
+        "trained_on": bool(audit.get("trained_on")),
+    }
 
 
 def _made(summary: Summary) -> View | None:
@@ -198,6 +254,7 @@ SECTIONS: dict[str, Callable[[Summary], View | None]] = {
     "notes": _notes,
     "threshold": threshold_section,
     "metrics": _metrics,
+    "audit": _audit,
     "bias": _bias,
     "prior": _prior,
     "propensity": _propensity,

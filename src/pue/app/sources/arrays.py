@@ -18,9 +18,9 @@ import pandas as pd
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from pue.app.sources.problems import empty, first_line, listed, reading, require_columns, require_names
+from pue.app.sources.problems import empty, first_line, reading, require_columns, require_names
 from pue.app.sources.stored_table import BATCH
-from pue.errors import InvalidInput
+from pue.errors import InvalidInput, listed
 
 CHANNELS = (1, 3, 4)
 _NUMBERS = "biuf"

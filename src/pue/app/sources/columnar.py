@@ -123,7 +123,7 @@ def _require_same(first: Path, expected: pa.Schema, file: Path, schema: pa.Schem
 
 def open_arrow(path: Path) -> StoredTable:
     """The table in an Arrow file or stream; how many rows a stream has only reading tells."""
-    with reading(path, "an Arrow file"), pa.memory_map(str(path)) as source:
+    with reading(path, "an Arrow file"), pa.OSFile(str(path)) as source:
         if source.read(6) == b"ARROW1":
             with pa.ipc.open_file(source) as reader:
                 schema, part = stored_columns(path, reader.schema), partial(_scan_file, path)
@@ -135,14 +135,15 @@ def open_arrow(path: Path) -> StoredTable:
 
 
 def _scan_file(path: Path, start: int, stop: int, names: list[str], size: int) -> Iterator[pa.RecordBatch]:
-    """The file is mapped into memory, so batches without wanted rows are not read."""
-    with reading(path, "an Arrow file"), pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
+    """Batches without wanted rows are not read. The file is not mapped into memory: one that is cut off meanwhile would
+    end the process with a signal."""
+    with reading(path, "an Arrow file"), pa.OSFile(str(path)) as source, pa.ipc.open_file(source) as reader:
         stored = (reader.get_batch(number).select(names) for number in range(reader.num_record_batches))
         yield from map(_sound, _cut(stored, start, stop))
 
 
 def _scan_stream(path: Path, names: list[str], size: int) -> Iterator[pa.RecordBatch]:
-    with reading(path, "an Arrow stream"), pa.memory_map(str(path)) as source, pa.ipc.open_stream(source) as stream:
+    with reading(path, "an Arrow stream"), pa.OSFile(str(path)) as source, pa.ipc.open_stream(source) as stream:
         for batch in stream:
             yield _sound(batch.select(names))
 

@@ -1,4 +1,4 @@
-"""CSV and TSV, plain or gzipped, read as a stream.
+"""CSV and TSV, plain or compressed, read as a stream; other separators and decimal commas are seen, and said.
 
 The first `HEAD` bytes decide the type of every column; the rest must agree with it. Empty cells and the usual
 spellings of a missing value (NA, null, NaN, …) are missing, in text too.
@@ -7,6 +7,7 @@ spellings of a missing value (NA, null, NaN, …) are missing, in text too.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -14,31 +15,33 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import csv, types
+from pyarrow import compute, csv, types
 
 from pue.app.sources.frames import TEXT, stored_columns
 from pue.app.sources.problems import empty, first_line, reading
 from pue.app.sources.stored_table import StoredTable
-from pue.errors import InvalidInput
+from pue.errors import InvalidInput, PueWarning
 
 HEAD = 1 << 24
 BLOCK = 1 << 21
 """Arrow reads some forty blocks ahead of whoever takes the rows."""
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+MARKS = ";\t|,"
 _AT_COLUMN = re.compile(r"In CSV column #(\d+)")
+_DECIMAL_COMMA = r"[-+]?\d+(,\d+)?([eE][-+]?\d+)?"
 
 
 def open_delimited(path: Path, delimiter: str) -> StoredTable:
     """The table in a text file whose first line names the columns."""
     head, whole = _head(path)
-    with _parsing(path, None):
-        parsing = _parse_options(delimiter, invalid_row_handler=None if whole else lambda _: "skip")  # the cut one
-        first = csv.read_csv(
-            pa.BufferReader(head),
-            read_options=csv.ReadOptions(block_size=len(head) + 1),
-            parse_options=parsing,
-            convert_options=csv.ConvertOptions(strings_can_be_null=True),
-        )
-        names = first.column_names  # decoded here, where the header's errors have a name
+    usual, delimiter, point = delimiter, _delimiter(head, delimiter), "."
+    first, names = _first(path, head, whole, delimiter, point)
+    if delimiter != "," and any(map(_has_decimal_commas, first.columns)):
+        point = ","
+        first, names = _first(path, head, whole, delimiter, point)
+    if delimiter != usual or point != ".":
+        commas = ", and its numbers have decimal commas" if point == "," else ""
+        warnings.warn(f"cells of {path.name} are separated by {delimiter!r}{commas}.", PueWarning, stacklevel=2)
     if not first.num_rows:
         raise empty(path, "a header, but no rows")
     for name, kind in zip(names, first.schema.types, strict=True):
@@ -46,7 +49,38 @@ def open_delimited(path: Path, delimiter: str) -> StoredTable:
             raise _not_utf8(path, f"column {name!r}")
     _require_delimiter(path, delimiter, names)
     stored = stored_columns(path, pa.schema(zip(names, map(_settled, first.columns), strict=True)))
-    return StoredTable(path, stored, None, partial(_scan, path, delimiter, stored))
+    return StoredTable(path, stored, None, partial(_scan, path, delimiter, point, stored))
+
+
+def _first(path: Path, head: bytes, whole: bool, delimiter: str, point: str) -> tuple[pa.Table, list[str]]:
+    with _parsing(path, None):
+        parsing = _parse_options(delimiter, invalid_row_handler=None if whole else lambda _: "skip")  # the cut one
+        first = csv.read_csv(
+            pa.BufferReader(head),
+            read_options=csv.ReadOptions(block_size=len(head) + 1),
+            parse_options=parsing,
+            convert_options=csv.ConvertOptions(strings_can_be_null=True, decimal_point=point),
+        )
+        return first, first.column_names  # decoded here, where the header's errors have a name
+
+
+def _delimiter(head: bytes, usual: str) -> str:
+    """The mark between cells: the usual one, or, where the header has none of it, one that the second line has as
+    often as the header."""
+    lines = head.split(b"\n", 2)[:2]
+    header, second = (re.sub(r'"[^"]*"', "", line.decode(errors="replace")) for line in (*lines, b"", b"")[:2])
+    if usual in header:
+        return usual
+    often = {mark: header.count(mark) for mark in MARKS if header.count(mark) == second.count(mark) > 0}
+    return max(often, key=lambda mark: often[mark], default=usual)
+
+
+def _has_decimal_commas(column: pa.ChunkedArray) -> bool:
+    if not types.is_string(column.type):
+        return False
+    there = column.drop_null()
+    fits = compute.match_substring_regex(there, f"^{_DECIMAL_COMMA}$")
+    return bool(len(there) and compute.all(fits).as_py() and compute.any(compute.match_substring(there, ",")).as_py())
 
 
 def _head(path: Path) -> tuple[bytes, bool]:
@@ -64,7 +98,9 @@ def _head(path: Path) -> tuple[bytes, bool]:
     return (head if whole else head[: head.rfind(b"\n") + 1 or None]), whole
 
 
-def _scan(path: Path, delimiter: str, schema: pa.Schema, names: list[str], size: int) -> Iterator[pa.RecordBatch]:
+def _scan(
+    path: Path, delimiter: str, point: str, schema: pa.Schema, names: list[str], size: int
+) -> Iterator[pa.RecordBatch]:
     several = len(schema) > 1  # where there is one column, an empty line is a missing value
     with (
         _parsing(path, schema.names),
@@ -73,7 +109,9 @@ def _scan(path: Path, delimiter: str, schema: pa.Schema, names: list[str], size:
             stream,
             read_options=csv.ReadOptions(block_size=BLOCK),
             parse_options=_parse_options(delimiter, ignore_empty_lines=several),
-            convert_options=csv.ConvertOptions(column_types=schema, include_columns=names, strings_can_be_null=True),
+            convert_options=csv.ConvertOptions(
+                column_types=schema, include_columns=names, strings_can_be_null=True, decimal_point=point
+            ),
         ) as reader,
     ):
         yield from reader
@@ -84,7 +122,7 @@ def _parse_options(delimiter: str, **options: Any) -> csv.ParseOptions:
 
 
 def _stream(path: Path) -> pa.NativeFile:
-    return pa.input_stream(str(path), compression="gzip" if path.suffix.lower() == ".gz" else None)
+    return pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower()))
 
 
 def _settled(column: pa.ChunkedArray) -> pa.DataType:
@@ -108,7 +146,7 @@ def _require_delimiter(path: Path, delimiter: str, names: list[str]) -> None:
     if len(names) == 1 and (others := [mark for mark in ";\t|," if mark != delimiter and mark in names[0]]):
         raise InvalidInput(
             f"{path} has one column, {names[0]!r}: its cells seem to be separated by {others[0]!r}, not by "
-            f"{delimiter!r}. Save it with {delimiter!r} between cells; .csv is read with commas, .tsv with tabs."
+            f"{delimiter!r}, but not in all lines alike. Save it with {delimiter!r} between cells."
         )
 
 

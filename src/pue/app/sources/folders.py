@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import os
+import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
-from pue.app.sources.problems import first_line, listed, near, require_columns
+from pue.app.sources.labels import POSITIVE, meanings
+from pue.app.sources.problems import first_line, near, require_columns
 from pue.app.sources.stored_table import BATCH
-from pue.errors import InvalidInput, MissingData
+from pue.core.machine import available_memory, show_bytes
+from pue.errors import InvalidInput, MissingData, PueWarning, listed
 
 FILE_COLUMNS = ("file", "path", "filename", "image")
 """What the column that names the images may be called, in this order of preference."""
@@ -66,6 +70,7 @@ class ImageFolder:
     def images(self, start: int, stop: int) -> NDArray[np.uint8]:
         """Some images, channels first, decoded by several threads."""
         files = self.files[start:stop]
+        self._require_room(len(files))
         pixels = np.empty((len(files), *self.image_shape), np.uint8)
 
         def decode(number: int) -> None:
@@ -74,6 +79,15 @@ class ImageFolder:
         with ThreadPoolExecutor(_THREADS) as pool:
             deque(pool.map(decode, range(len(files))), maxlen=0)  # which cancels the others where one fails
         return pixels
+
+    def _require_room(self, n: int) -> None:
+        """The system promises more memory than there is, and ends whoever uses it."""
+        needed, free = n * math.prod(self.image_shape), available_memory()
+        if needed > free:
+            raise InvalidInput(
+                f"{n} images of {self.image_shape[1]} × {self.image_shape[2]} pixels would take {show_bytes(needed)}, "
+                f"and {show_bytes(free)} are free. Make them smaller with --image-size, or use fewer."
+            )
 
     def _decoded(self, file: Path) -> NDArray[np.uint8]:
         channels, height, width = self.image_shape
@@ -119,6 +133,28 @@ def _opened(file: Path) -> Iterator[Image.Image]:
 def images_below(folder: Path) -> list[str]:
     """All images in a folder and the folders in it, by name."""
     return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES)
+
+
+def with_rest(source: Any, label: str) -> Any:
+    """A folder whose table lists positives alone gets its other images as unlabeled rows; other sources stay as they
+    are. The label column may be missing where all that is listed is positive."""
+    if not isinstance(source, ImageFolder):
+        return source
+    table = source.table
+    if label in table.columns and not (meanings(table[label], label) == POSITIVE).all():
+        return source
+    listed_files = set(source.files)
+    others = [name for name in images_below(source.path) if source.path / name not in listed_files]
+    if not others:
+        return source
+    named = table if label in table.columns else table.assign(**{label: 1})
+    column = next(name for name in FILE_COLUMNS if name in table.columns)
+    rest = pd.DataFrame({column: pd.Series(others, dtype="str"), label: 0})
+    found = pd.concat([named.assign(**{label: 1}), rest], ignore_index=True)
+    text = f"{len(table):,} positives are listed; the other {len(others):,} images of {source.path.name} are unlabeled."
+    warnings.warn(text, PueWarning, stacklevel=2)
+    files = (*source.files, *(source.path / name for name in others))
+    return replace(source, table=found[[*named.columns]], files=files)
 
 
 def open_images(folder: Path, table: pd.DataFrame, image_size: int | tuple[int, int] | None) -> ImageFolder:

@@ -6,12 +6,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pue.app.sources.problems import listed
-from pue.errors import InvalidInput
+from pue.errors import InvalidInput, listed
+from pue.estimators.vectorizer.columns import MISSING
 
 POSITIVE, UNLABELED, NEGATIVE = 1, 0, -1
-MISSING = frozenset({"", "?", "na", "n/a", "#n/a", "#na", "<na>", "nan", "nat", "null", "none"})
-"""How people write that a value is missing, in lower case, without the space around it."""
 WORDS = {
     **dict.fromkeys(("positive", "true", "yes", "y"), POSITIVE),
     **dict.fromkeys(("unlabeled", "unlabelled", "false", "no", "n", *MISSING), UNLABELED),

@@ -14,11 +14,14 @@ import pandas as pd
 
 from pue.app.sources.arrays import Arrays, open_npy, open_npz
 from pue.app.sources.columnar import open_arrow, open_parquet
-from pue.app.sources.delimited import open_delimited
+from pue.app.sources.delimited import COMPRESSIONS, open_delimited
 from pue.app.sources.folders import height_and_width, images_below, open_images
-from pue.app.sources.problems import listed, near, require_bytes, suffix_of
+from pue.app.sources.held import open_json_lines, open_sheet
+from pue.app.sources.partitioned import open_partitioned, partitions
+from pue.app.sources.problems import near, require_bytes, suffix_of
+from pue.app.sources.standard_input import STANDARD, spooled
 from pue.app.sources.stored_table import BATCH
-from pue.errors import InvalidInput, MissingData
+from pue.errors import InvalidInput, MissingData, listed
 
 __all__ = ["BATCH", "FORMATS", "Source", "open_source"]
 
@@ -48,10 +51,12 @@ class Source(Protocol):
 
 
 FORMATS: dict[str, Callable[[Path], Source]] = {
-    ".csv": partial(open_delimited, delimiter=","),
-    ".csv.gz": partial(open_delimited, delimiter=","),
-    ".tsv": partial(open_delimited, delimiter="\t"),
-    ".tsv.gz": partial(open_delimited, delimiter="\t"),
+    **{f".csv{packed}": partial(open_delimited, delimiter=",") for packed in ("", *COMPRESSIONS)},
+    **{f".tsv{packed}": partial(open_delimited, delimiter="\t") for packed in ("", *COMPRESSIONS)},
+    **{f".{name}{packed}": open_json_lines for name in ("jsonl", "ndjson") for packed in ("", *COMPRESSIONS)},
+    ".xlsx": open_sheet,
+    ".xls": open_sheet,
+    ".ods": open_sheet,
     ".parquet": open_parquet,
     ".arrow": open_arrow,
     ".feather": open_arrow,
@@ -66,12 +71,12 @@ def open_source(
 ) -> Source:
     """The table or the images at `path`.
 
-    A folder holds Parquet files, the parts of one table, or images. `labels` is the table that names the images in a
-    column `file`, relative to the folder; without it the one CSV in the folder, and without any all images, by name.
-    `image_size` (height, width) resizes them; without it all must have the size of the first, and images in an array
-    must have it already.
+    "-" is standard input. A folder holds Parquet files, the parts of one table, perhaps in folders key=value, or
+    images. `labels` is the table that names the images in a column `file`, relative to the folder; without it the one
+    CSV in the folder, and without any all images, by name. `image_size` (height, width) resizes them; without it all
+    must have the size of the first, and images in an array must have it already.
     """
-    path = Path(path)
+    path = spooled() if Path(path) == STANDARD else Path(path)
     try:
         str(path).encode()
     except UnicodeEncodeError as error:
@@ -106,6 +111,8 @@ def _open_folder(folder: Path, labels: Path | None, image_size: int | tuple[int,
     parts = sorted(part for part in folder.glob("*.parquet") if not part.name.startswith("."))
     if parts and labels is None:
         return open_parquet(folder, parts)
+    if labels is None and (below := partitions(folder)):
+        return open_partitioned(folder, below)
     tables = [labels] if labels is not None else sorted(folder.glob("*.csv"))
     if len(tables) > 1:
         raise InvalidInput(

@@ -9,10 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pue.errors import InvalidInput, MissingData, UnknownName
-
-SHOWN = 5
-"""So many names stand in a message at most."""
+from pue.errors import SHOWN, InvalidInput, MissingData, UnknownName, listed
 
 
 @contextmanager
@@ -39,6 +36,8 @@ def require_bytes(path: Path) -> None:
     """Refuse what is absent, may not be read, or holds nothing."""
     if not path.exists():
         raise MissingData(f"there is no {path}. {near(path)}")
+    if not path.is_file():
+        raise InvalidInput(f"{path} is no regular file. Save what it gives to a file, and pass that.")
     with reading(path, "a file"), path.open("rb") as file:
         if not file.read(1):
             raise empty(path, "zero bytes")
@@ -99,13 +98,3 @@ def require_column(name: str, names: Sequence[str]) -> None:
     """
     if name not in names:
         raise UnknownName("column", name, difflib.get_close_matches(name, names, n=4 * SHOWN, cutoff=0))
-
-
-def listed(names: Sequence[object]) -> str:
-    """Some names for a message, and how many more there are.
-
-    >>> listed(["a", "b"])
-    "'a', 'b'"
-    """
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(repr(name) for name in names[:SHOWN]) + more

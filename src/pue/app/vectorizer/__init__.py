@@ -1,1 +1,0 @@
-"""Columns of any kind become numbers, each column by itself."""
