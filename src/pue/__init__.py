@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pue.estimators.prior_sweep import Sweep, prior_sweep
     from pue.estimators.search import SearchResult, search
     from pue.estimators.wrapper import PUWrapper
-    from pue.judging import EstimatedMetrics, Metrics, estimate_metrics, evaluate
+    from pue.judging import EstimatedMetrics, Metrics, estimate_metrics, evaluate, make_scorer
     from pue.methods import METHODS, VPU, DistPU, PUbN, SelfPU
     from pue.priors import PRIORS, PriorEstimate, estimate_prior
     from pue.propensity import PROPENSITIES
@@ -34,7 +34,8 @@ __all__ = [
     "BACKBONES", "CRITERIA", "DATASETS", "LOSSES", "METHODS", "PRIORS", "PROPENSITIES", "VPU", "Augmentation",
     "Boosting", "Diagnosis", "DistPU", "EstimatedMetrics", "Forest", "InputSpec", "Metrics", "PUClassifier", "PUData",
     "PUWrapper", "PUbN", "PriorEstimate", "ScarTest", "Scenario", "SearchResult", "SelfPU", "Sweep", "Truth",
-    "diagnose", "estimate_metrics", "estimate_prior", "evaluate", "load", "prior_sweep", "scar_test", "search",
+    "diagnose", "estimate_metrics", "estimate_prior", "evaluate", "load", "make_scorer", "prior_sweep", "scar_test",
+    "search",
 ]  # fmt: skip
 
 _HOMES = {
@@ -49,7 +50,7 @@ _HOMES = {
     "estimators.prior_sweep": ("Sweep", "prior_sweep"),
     "estimators.search": ("SearchResult", "search"),
     "estimators.wrapper": ("PUWrapper",),
-    "judging": ("EstimatedMetrics", "Metrics", "estimate_metrics", "evaluate"),
+    "judging": ("EstimatedMetrics", "Metrics", "estimate_metrics", "evaluate", "make_scorer"),
     "methods": ("METHODS", "VPU", "DistPU", "PUbN", "SelfPU"),
     "priors": ("PRIORS", "PriorEstimate", "estimate_prior"),
     "propensity": ("PROPENSITIES",),
@@ -62,11 +63,24 @@ _MODULES = {
     "core": ("corrections", "criteria", "decisions", "folds", "losses", "risks", "theory", "weights"),
 }
 """Modules that are part of the promise too: `from pue import losses, risks, weights`."""
+_BEHIND_EXTRAS = {"screen_columns": "pue.app.screening.screen"}
+"""Names that need the libraries of an extra, and say so."""
+_PACKAGES = {
+    **{
+        name: name
+        for name in ("audit", "backbones", "core", "judging", "methods", "priors", "propensity", "training", "trees")
+    },
+    "metrics": "judging",
+}
+"""Packages that work as attributes after `import pue`: `pue.metrics.make_scorer("f1")`."""
 
 
 Factory = Callable[..., Any]
 
-_MODEL_HOMES = {"PUModel": "pue.app.model"}
+_MODEL_HOMES = {
+    "PUModel": "pue.app.model",
+    **dict.fromkeys(("Vectorizer", "Categories", "Dates", "Numbers", "Texts"), "pue.estimators.vectorizer.vectorize"),
+}
 """Where a type is registered that need not be known to all: the application's libraries are many and slow."""
 
 
@@ -88,6 +102,10 @@ def load(path: str | PathLike[str], *, backbone: Factory | Mapping[str, Factory]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _BEHIND_EXTRAS:
+        return getattr(import_module(_BEHIND_EXTRAS[name]), name)
+    if name in _PACKAGES:
+        return import_module(f"pue.{_PACKAGES[name]}")
     for package, names in _MODULES.items():
         if name in names:
             return import_module(f"pue.{package}.{name}")

@@ -4,8 +4,10 @@
 
     PueError
     ├── InvalidInput (also a ValueError)        an argument or the data cannot be used
-    │   └── UnknownName                         no method, backbone, loss … of that name
+    │   ├── UnknownName                         no method, backbone, loss … of that name
+    │   └── ScoreIsNoNumber                     a row's score is NaN or infinite: no decision can rest on it
     ├── MissingData (also a FileNotFoundError)  a data set is not where it was looked for
+    ├── Busy                                    another process is making the same thing
     ├── ModelError (also a ValueError)          a model cannot be saved, or a folder holds none that can be loaded
     ├── MissingExtra (also an ImportError)      a part of pue whose libraries are not installed
     ├── EngineError (also a RuntimeError)       Ray is not installed, not there, or its workers cannot do the work
@@ -24,11 +26,13 @@ from typing import TypeVar
 
 Value = TypeVar("Value")
 
+SHOWN = 5
+"""So many names stand in a message at most."""
 EXTRAS = {
-    "app": ("jinja2", "lightgbm", "matplotlib", "pandas", "PIL", "pyarrow", "rich", "skops", "skrub", "typer"),
+    "app": ("jinja2", "lightgbm", "matplotlib", "pandas", "PIL", "pyarrow", "rich", "skrub", "typer"),
     "bench": ("matplotlib", "PIL", "rich"),
     "boosting": ("lightgbm",),
-    "save": ("skops",),
+    "excel": ("python_calamine",),
     "search": ("optuna",),
 }
 """What `pip install "pue[extra]"` brings, as the modules that the code asks for."""
@@ -57,8 +61,27 @@ class UnknownName(InvalidInput):
         super().__init__(f"unknown {kind} {name!r}. {hint}Available: {', '.join(names)}.")
 
 
+class ScoreIsNoNumber(InvalidInput):
+    """Rows whose score is NaN or infinite; `rows` says which.
+
+    >>> str(ScoreIsNoNumber([3])).split(":")[0]
+    'the score of row(s) 3 is no number'
+    """
+
+    def __init__(self, rows: Sequence[int]) -> None:
+        self.rows = list(rows)
+        super().__init__(
+            f"the score of row(s) {shown(self.rows)} is no number: the rows hold numbers too large for this model, or "
+            "its weights are damaged. Empty or rescale such cells, or fit the model again."
+        )
+
+
 class MissingData(PueError, FileNotFoundError):
     """A data set is not where it was looked for."""
+
+
+class Busy(PueError):
+    """Another process is making the same thing."""
 
 
 class ModelError(PueError, ValueError):
@@ -93,6 +116,15 @@ class PueWarning(UserWarning):
     """The result stands, but deserves a second look."""
 
 
+def shown(items: Sequence[object], most: int = 5) -> str:
+    """The first few, and how many more there are.
+
+    >>> shown([1, 2, 3], most=2)
+    '1, 2 and 1 more'
+    """
+    return ", ".join(map(str, items[:most])) + (f" and {len(items) - most} more" if len(items) > most else "")
+
+
 def lookup(kind: str, name: str, registry: Mapping[str, Value], *also: str) -> Value:
     """The entry of that name, or an `UnknownName`; `also` are names that are known elsewhere."""
     if name not in registry:
@@ -105,3 +137,13 @@ def require(extra: str, *modules: str) -> None:
     missing = [module for module in modules or EXTRAS[extra] if find_spec(module) is None]
     if missing:
         raise MissingExtra(extra, missing)
+
+
+def listed(names: Sequence[object]) -> str:
+    """Some names for a message, and how many more there are.
+
+    >>> listed(["a", "b"])
+    "'a', 'b'"
+    """
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(repr(name) for name in names[:SHOWN]) + more

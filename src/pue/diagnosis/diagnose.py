@@ -20,6 +20,7 @@ from pue.core.theory import common_pu_bound, ipw_bound, normalization_bound, wei
 from pue.diagnosis.drivers import estimated_positives, find_drivers
 from pue.diagnosis.found import Bound, Diagnosis
 from pue.errors import InvalidInput
+from pue.estimators.frames import encode, fit_encoder, not_numbers
 from pue.judging.sensitivity import GAMMAS, worst_case
 from pue.priors import PriorEstimate
 from pue.propensity import FLOOR, LabeledPropensity, PropensityEstimator
@@ -57,6 +58,9 @@ def diagnose(
     >>> found.scar.rejected, found.drivers[0].name
     (True, 'age')
     """
+    if (why := not_numbers(X, missing=False)) is not None:
+        encoder = fit_encoder(X, why, seed)
+        X, names = encode(encoder, X), encoder.feature_names
     names = names or column_names(X)
     data = as_problem(X, s, scenario, names=names)
     if names is not None and len(names) != data.x.shape[1]:
@@ -71,7 +75,7 @@ def diagnose(
         scenario=data.scenario,
         prior=belief,
         scar=scar,
-        drivers=() if ranked is None or is_image(data.x) else tuple(find_drivers(data, ranked, names)),
+        drivers=() if ranked is None or is_image(data.x) else tuple(find_drivers(data, ranked, names, found)),
         propensity=e,
         unlabeled_propensity=None if found is None else _of_unlabeled(data, found, seed),
         report=None if found is None else found.report,

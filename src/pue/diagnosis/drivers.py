@@ -14,10 +14,19 @@ from torch import Tensor
 from pue.core.data import PUData, as_matrix, is_image, population_rows, select
 from pue.core.folds import content_folds, held_out_values
 from pue.diagnosis.found import Driver
+from pue.propensity.auto import Chosen
+from pue.propensity.clipping import FLOOR
+from pue.propensity.estimate import LabeledPropensity
+from pue.propensity.joint import JointModel
 from pue.propensity.logistic import labeled_probability
-from pue.propensity.scar import ScarTest
+from pue.propensity.scar import ScarTest, without_gaps
 
 FOLDS = 3
+RIDGE = 0.05
+"""Added to the variances, which are one: columns that repeat each other share their part."""
+FAR = 5.0
+"""Standardised values are cut here."""
+MOST_COLUMNS = 2_000
 MOST = 30_000
 """Rows of the population that a score is fitted to; of more, every second, third, …"""
 
@@ -50,14 +59,51 @@ def estimated_positives(data: PUData, scar: ScarTest, e: Tensor | None, prior: f
     return held_out_values(fold, called, FOLDS)
 
 
-def find_drivers(data: PUData, ranked: Tensor, names: Sequence[str] | None) -> Iterator[Driver]:
-    """Standardised mean differences of labeled rows and estimated positives, column by column."""
+def find_drivers(
+    data: PUData, ranked: Tensor, names: Sequence[str] | None, found: LabeledPropensity | None = None
+) -> Iterator[Driver]:
+    """What each column itself adds to the difference between labeled rows and estimated positives, largest first.
+
+    Labels that follow one column differ in all that go along with it. With log e = βᵀz in standardised columns z, the
+    labeled rows differ from the positives by about Cov(z) β standard deviations, so Cov(z)⁻¹ takes the part of each
+    column out of the differences. Where class and labeling were estimated together (`Joint`) the log-odds of ê say what
+    Cov(z) β is; else the rows themselves do, for other estimates of ê know the class too. Sparse and very wide tables
+    keep the plain differences.
+    """
     positives = (ranked == 1) & population_rows(data.labels, data.scenario)
+    if sparse.issparse(data.x) or data.x.shape[1] > MOST_COLUMNS:
+        own = _differences(data, positives)
+    else:
+        own = _own_differences(data, positives, found)
+    for column in np.argsort(-np.abs(own), kind="stable"):
+        yield Driver(str(column) if names is None else names[column], float(own[column]))
+
+
+def _own_differences(data: PUData, positives: Tensor, found: LabeledPropensity | None) -> NDArray[np.float64]:
+    rows = positives | data.labeled
+    matrix = as_matrix(select(without_gaps(data.x), rows)).astype(np.float64)
+    mean, variance = _moments(matrix[positives[rows].numpy()])
+    z = np.clip((matrix - mean) / np.sqrt(np.where(variance > 0, variance, 1.0)), -FAR, FAR)
+    labeled = data.labeled[rows].numpy()
+    differences = z[labeled].mean(0) - z[positives[rows].numpy()].mean(0)
+    covariance = (z - z.mean(0)).T @ (z - z.mean(0)) / len(z) + RIDGE * np.eye(z.shape[1])
+    expected = np.zeros(z.shape[1])
+    if found is not None and isinstance(found.model, Chosen | JointModel):
+        e = found.model(select(data.x, rows)).clamp(FLOOR, 1 - FLOOR)
+        e[torch.from_numpy(labeled)] = found.e.clamp(FLOOR, 1 - FLOOR)
+        log_odds = torch.logit(e).numpy()
+        expected = z.T @ (log_odds - log_odds.mean()) / len(z)
+    if not np.abs(expected).max() > 1e-9:  # one propensity for all rows
+        return np.asarray(np.linalg.solve(covariance, differences))
+    # The propensities say which columns; how large the differences are, the rows themselves say.
+    size = max(0.0, float(expected @ differences)) / float(expected @ expected)
+    return np.asarray(size * np.linalg.solve(covariance, expected))
+
+
+def _differences(data: PUData, positives: Tensor) -> NDArray[np.float64]:
     labeled, reference = (_moments(as_matrix(select(data.x, rows))) for rows in (data.labeled, positives))
     sd = np.sqrt(reference[1])
-    difference = (labeled[0] - reference[0]) / np.where(sd > 0, sd, 1.0)
-    for column in np.argsort(-np.abs(difference), kind="stable"):
-        yield Driver(str(column) if names is None else names[column], float(difference[column]))
+    return np.asarray((labeled[0] - reference[0]) / np.where(sd > 0, sd, 1.0))
 
 
 def _moments(matrix: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,14 +14,20 @@ from torch import Tensor
 from pue.core.data import Scenario
 from pue.diagnosis.figure import draw
 from pue.files import writing
+from pue.judging.notebooks import as_html
 from pue.priors import PriorEstimate
 from pue.propensity import PropensityReport
 from pue.propensity.scar import FEWEST_LABELED, ScarTest
 
+ANSWERS = 100
+WIDE = 0.15
+"""A range of the prior wider than this is worth an audit: so large a share of the rows changes class inside it."""
+
 
 @dataclass(frozen=True)
 class Driver:
-    """A column in which the labeled rows differ from the estimated positives, in standard deviations of the latter."""
+    """A column in which the labeled rows differ from the estimated positives: the part of the difference that it makes
+    itself, other columns being equal, in standard deviations of the positives."""
 
     name: str
     difference: float
@@ -80,6 +87,13 @@ class Diagnosis:
     def __str__(self) -> str:
         return self.summary()
 
+    def _repr_html_(self) -> str:
+        facts: dict[str, str] = {}
+        for name, text in _lines(self):
+            last = name or list(facts)[-1]
+            facts[last] = f"{facts[last]}; {text}" if last in facts else text
+        return as_html("Diagnosis of a labeling", facts)
+
     def plot(self, path: str | Path | None = None) -> Any:
         """A matplotlib figure: propensities, weights, the SCAR test and the drivers; written to `path` if given."""
         figure = draw(self)
@@ -135,8 +149,21 @@ def _advice(d: Diagnosis) -> Iterator[str]:
         )
     if d.scar.rejected:
         yield _collect(d)
-    if not d.prior.is_given:
+    if d.prior.high - d.prior.low > WIDE:
+        yield (
+            f"The prior is an estimate and may lie anywhere between {d.prior.low:.2f} and {d.prior.high:.2f}. A "
+            f"hundred answers would bring it to about ±{_half_width(d):.2f}, whatever the labels' bias: pue audit plan "
+            "says which rows."
+        )
+    elif not d.prior.is_given:
         yield "The prior is an estimate; one from outside the data would make all of this firmer."
+
+
+def _half_width(d: Diagnosis) -> float:
+    """Of the prior's 95 % interval after `ANSWERS` answers about unlabeled rows drawn at random."""
+    unlabeled = 1 - d.n_labeled / d.n_rows if d.scenario is Scenario.SINGLE_SAMPLE else 1.0
+    hidden = min(max((d.prior.value - (1 - unlabeled)) / unlabeled, 0.0), 1.0)
+    return 1.96 * unlabeled * math.sqrt((hidden * (1 - hidden) + 1 / ANSWERS) / ANSWERS)
 
 
 def _collect(d: Diagnosis) -> str:

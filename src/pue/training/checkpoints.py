@@ -5,21 +5,24 @@ What a killed run leaves half written, the next run removes.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load as from_bytes
+from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from pue.errors import CheckpointMismatch, InvalidInput
+from pue.errors import CheckpointMismatch, InvalidInput, PueWarning
 from pue.files import recover, unfinished, writing_folder
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,13 @@ def save(folder: Path, snapshot: Snapshot) -> Path:
     """Write a snapshot, then remove the older ones."""
     final = folder / f"epoch-{snapshot.epoch:05d}"
     about = {"epoch": snapshot.epoch, "fingerprint": snapshot.fingerprint, "record": snapshot.record}
-    tensors = {name: tensor.contiguous() for name, tensor in snapshot.tensors.items()}
-    with writing_folder(final) as partial:
-        save_file(tensors, partial / "state.safetensors")
-        (partial / "state.json").write_text(json.dumps({"format": _FORMAT, **about}, indent=1))
+    tensors = to_bytes({name: tensor.contiguous() for name, tensor in snapshot.tensors.items()})
+    body = {"format": _FORMAT, **about, "tensors": hashlib.sha256(tensors).hexdigest()}
+    text = json.dumps(body, indent=1)
+    with writing_folder(final) as partial:  # our own writes, so that a full disk is an error that names the folder
+        (partial / "state.safetensors").write_bytes(tensors)
+        (partial / "state.json").write_text(text)
+        (partial / "state.sha256").write_text(hashlib.sha256(text.encode()).hexdigest())
     for old in folder.glob("epoch-*"):
         if old != final:
             shutil.rmtree(old, ignore_errors=True)
@@ -62,7 +68,10 @@ def save(folder: Path, snapshot: Snapshot) -> Path:
 
 
 def load_latest(folder: Path, fingerprint: str) -> Snapshot | None:
-    """The newest snapshot of this very run, None when there is none, an error when it belongs to another run."""
+    """The newest snapshot of this very run, None when there is none, an error when it belongs to another run.
+
+    One that is damaged or was altered is not used: a warning says so, and the run begins anew.
+    """
     for cut_off in unfinished(folder, "epoch-*"):
         recover(cut_off)
     folders = sorted(folder.glob("epoch-*"))
@@ -70,20 +79,36 @@ def load_latest(folder: Path, fingerprint: str) -> Snapshot | None:
         return None
     newest = folders[-1]
     try:
-        document = json.loads((newest / "state.json").read_text())
-        tensors = load_file(newest / "state.safetensors")
-        found = Snapshot(document["epoch"], tensors, document["record"], document["fingerprint"])
-        written_as = document["format"]
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-        raise CheckpointMismatch(
-            f"the checkpoint {newest.name} in {folder} is damaged ({error}). Delete it to start again."
-        ) from error
+        found, written_as = _read(newest)
+    except (OSError, ValueError, KeyError, TypeError, MemoryError, SafetensorError) as error:
+        warnings.warn(
+            f"the checkpoint {newest.name} in {folder} is damaged or was altered ({error}). It is not used; the run "
+            "begins anew.",
+            PueWarning,
+            stacklevel=2,
+        )
+        return None
     if written_as != _FORMAT or found.fingerprint != fingerprint:
         raise CheckpointMismatch(
             f"the checkpoint {newest.name} in {folder} belongs to another run (other data, settings, network or seed). "
             "Use another checkpoint folder, or delete this one."
         )
     return found
+
+
+def _read(folder: Path) -> tuple[Snapshot, object]:
+    """A snapshot and its format, every byte the one that was written."""
+    text = (folder / "state.json").read_bytes()
+    if (folder / "state.sha256").read_text() != hashlib.sha256(text).hexdigest():
+        raise ValueError("the digest of state.json is another")
+    document = json.loads(text)
+    data = (folder / "state.safetensors").read_bytes()
+    if document["tensors"] != hashlib.sha256(data).hexdigest():
+        raise ValueError("the digest of state.safetensors is another")
+    epoch, record, fingerprint = document["epoch"], document["record"], document["fingerprint"]
+    if type(epoch) is not int or not isinstance(record, dict) or not isinstance(fingerprint, str):
+        raise TypeError("state.json holds values that no snapshot has")
+    return Snapshot(epoch, from_bytes(data), record, fingerprint), document["format"]
 
 
 def flatten_optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

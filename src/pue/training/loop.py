@@ -74,7 +74,7 @@ def train(
             written = found.epoch
             try:
                 run.restore(found)
-            except (KeyError, TypeError, RuntimeError) as error:
+            except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
                 raise CheckpointMismatch(
                     f"the checkpoint epoch-{found.epoch:05d} in {checkpointing.folder} is damaged ({error}). Delete it "
                     "to start again."
@@ -272,10 +272,12 @@ class _Run:
             self.average.load_state_dict(parts["average"])
         self.objective.load_state_dict(parts["objective"])
         self.best = parts["best"] or None
-        best = snapshot.record["best_validation"]
-        self.best_validation = -math.inf if best is None else best
-        self.best_epoch = snapshot.record["best_epoch"]
+        best, self.best_epoch = snapshot.record["best_validation"], snapshot.record["best_epoch"]
         self.history = [EpochRecord(**entry) for entry in snapshot.record["history"]]
+        numbers = [best, self.best_epoch, *(value for entry in self.history for value in vars(entry).values())]
+        if not all(value is None or isinstance(value, int | float) for value in numbers):
+            raise TypeError("its record holds what is no number")
+        self.best_validation = -math.inf if best is None else best
         self.epoch = snapshot.epoch
 
     @cached_property

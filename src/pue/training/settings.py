@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
@@ -10,7 +11,7 @@ import torch
 
 from pue.core.criteria import CRITERIA
 from pue.errors import InvalidInput, UnknownName
-from pue.persistence import kept
+from pue.persistence import PASSING, kept
 from pue.training.augment import Augmentation
 from pue.training.batches import Batching
 from pue.training.schedules import SCHEDULES
@@ -96,6 +97,7 @@ class EpochRecord:
     """Mean reported risk of its batches."""
     corrected: float
     """Share of batches in which the correction stepped in (nnPU's ascent)."""
-    seconds: float
+    seconds: float = field(default=math.nan, metadata=PASSING)
+    """Not stored: the same training gives the same bytes."""
     validation: float | None = None
     """The criterion of the held-out rows; higher is better, whatever the criterion."""
