@@ -29,12 +29,12 @@ from pue.app.roles import Roles
 from pue.app.sources.opening import open_source
 from pue.app.stream import stream_rows
 from pue.app.survey import survey_rows
-from pue.app.vectorizer.vectorize import Vectorizer
 from pue.backbones import InputSpec, build
 from pue.core.data import PUData
 from pue.core.machine import one_thread
 from pue.core.risks import nnpu
 from pue.core.weights import uniform
+from pue.estimators.vectorizer.vectorize import Vectorizer
 from pue.training import Batching, Training, train
 
 COLUMNS, PARAMETERS = 20, 19_329

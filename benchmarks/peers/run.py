@@ -46,7 +46,7 @@ OWN = {
         "pu-toolbox": ["nnPU, 6 layers, 30 epochs"],
     },
     "table": {
-        "pue": ["nnPU", "nnPUe", "nnPUe, SAR-EM", "nnPUe, SAR-EM, 6 layers",
+        "pue": ["forest, auto", "boosting, auto", "nnPU", "nnPUe", "nnPUe, SAR-EM", "nnPUe, SAR-EM, 6 layers",
                 "nnPUe, double logistic", "nnPUe, double logistic, 6 layers", "Dist-PUe", "P-vs-U",
                 "PUWrapper, logistic, auto", "PUWrapper, boosting, auto",
                 "pue fit"],

@@ -138,6 +138,8 @@ METHODS = {
     "nnPUe, preset fast": digits("nnpu", "auto"),
     "Dist-PUe, preset fast": digits("distpu", "auto"),
     "P-vs-U, preset fast": digits("quantile", None),
+    "forest, auto": network("nnpu", "auto", backbone="forest"),
+    "boosting, auto": network("nnpu", "auto", backbone="boosting"),
     "nnPU": network("nnpu", None),
     "nnPUe": network("nnpu", "auto"),
     "nnPUe, SAR-EM": network("nnpu", "sarem", labeled_rows="drawn"),

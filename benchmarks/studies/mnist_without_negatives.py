@@ -29,7 +29,7 @@ from pue.core.machine import one_thread
 from pue.estimators.held_out import out_of_fold
 from pue.judging import calibration_error, estimate_metrics, evaluate
 from pue.judging.calibration import CALIBRATIONS, calibrate
-from pue.judging.estimates import pu_row_weights
+from pue.judging.worlds import pu_row_weights
 from pue.propensity.features import fit_reduction
 from pue.propensity.smooth import from_others
 

@@ -13,7 +13,7 @@ from peers import PEERS
 from pue.errors import UnknownName
 
 METHODS: dict[str, Method] = {**OURS, **BASELINES, **CEILINGS, **PEERS}
-WITH_RARE = ("default/none", "default/auto", "forest/*", "boosting/*", "fit/*", "baseline/*", "ceiling/boosting")
+WITH_RARE = ("forest/*", "boosting/*", "fit/*", "baseline/*", "ceiling/boosting")
 """What is run on rare positives unless methods are named."""
 
 _CORRECTED = {

@@ -23,8 +23,8 @@ from pue.app.sources.opening import open_source
 from pue.errors import InvalidInput
 
 LABEL = "is labeled"
-BACKBONES = {"default": "auto", "network": "tabular", "forest": "forest", "boosting": "boosting"}
-"""What the study calls a learner → what `PUClassifier` calls it."""
+BACKBONES = {"forest": "forest", "boosting": "boosting", "network": "tabular"}
+"""What the study calls a learner → what `PUClassifier` calls it. The first is what `pue fit` takes here."""
 NAMED = 3
 """Drivers that are kept of those that `pue fit` names."""
 
@@ -62,7 +62,7 @@ def command(problem: Problem, *, given: bool) -> Answer:
     recipe = Recipe(prior=problem.prior if given else "estimate", seed=problem.seed, progress=False)
     with tempfile.TemporaryDirectory() as folder:
         model = fit_source(open_source(_written(problem.train, Path(folder))), Roles(label=LABEL), recipe)
-    p = np.asarray(model.predict_proba(problem.test.frame), np.float64)
+    p = np.asarray(model.probability(problem.test.frame), np.float64)
     return Answer(p, p >= 0.5, _said(model, problem), partial(_checked, model, p, problem))
 
 

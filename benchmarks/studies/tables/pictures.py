@@ -16,7 +16,7 @@ from methods import TITLES
 from ours import BACKBONES
 from tallies import Records, recovered
 
-LEARNERS = [name for name in BACKBONES if name != "default"]
+LEARNERS = list(BACKBONES)
 LINES = ("ceiling/boosting", "forest/true", "forest/auto", "forest/none", "fit/nothing", "baseline/ranking",
          "baseline/elkan-noto", "baseline/naive")  # fmt: skip
 
