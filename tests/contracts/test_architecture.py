@@ -89,7 +89,7 @@ def test_every_module_has_a_layer():
     assert modules == set(LAYER), "the tree in docs/architecture.md is not that of src/pue"
     assert len(TREE) == len(LAYER)
     assert list(LAYER.values()) == sorted(LAYER.values())
-    assert len([entry for entry in SOURCE.iterdir() if entry.name != "__pycache__"]) <= 20
+    assert len([entry for entry in SOURCE.iterdir() if entry.name != "__pycache__"]) <= 21
 
 
 @every_file
@@ -199,13 +199,14 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
         pue.PUClasifier  # noqa: B018
 
 
-def test_importing_a_classifier_imports_neither_skops_nor_the_application():
-    code = "import sys; from pue import PUClassifier; print([m for m in ('skops', 'pue.app') if m in sys.modules])"
+def test_importing_a_classifier_does_not_import_the_application():
+    names = "('pue.persistence.model', 'pue.app')"
+    code = f"import sys; from pue import PUClassifier; print([m for m in {names} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_importing_the_package_imports_nothing_slow():
-    code = "import sys, pue; print([m for m in ('torch', 'sklearn', 'pandas', 'skops') if m in sys.modules])"
+    code = "import sys, pue; print([m for m in ('torch', 'sklearn', 'pandas') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
@@ -219,7 +220,7 @@ def test_nothing_is_printed(path):
 
 
 WRITES_OF_ITS_OWN = {
-    "files.py",
+    "files/writing.py",
     "bench/datasets/sources.py",  # a download that a later call continues, and a log in a folder that is thrown away
     "bench/cost.py",  # a switch of the kernel's
 }
@@ -340,4 +341,5 @@ def test_the_core_raises_only_errors_of_its_own(path):
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Raise) and node.exc is not None
     }
-    assert raised <= {"InvalidInput", "MissingExtra", "UnknownName"}
+    disk = {"Busy", "OSError", ""} if top_level(path) == "files" else set()  # what the system says, with a name added
+    assert raised <= {"InvalidInput", "MissingExtra", "ScoreIsNoNumber", "UnknownName"} | disk

@@ -22,6 +22,29 @@ def pictures(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return pictures
 
 
+@pytest.fixture
+def audited(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    import audit_picture
+
+    return audit_picture
+
+
+def test_the_numbers_of_the_audit_are_those_of_today(audited: ModuleType) -> None:
+    here, there = audited.numbers(), json.loads(audited.NUMBERS.read_text())
+    for mine, shown in zip(here["known"], there["known"], strict=True):
+        np.testing.assert_allclose(mine[1:], shown[1:], atol=0.03, err_msg="run python docs/audit_picture.py")
+
+
+def test_the_audit_settles_what_labels_leave_open(audited: ModuleType) -> None:
+    assert Image.open(audited.PICTURE).text["Description"] == audited.fingerprint(), "run python docs/audit_picture.py"
+    found = json.loads(audited.NUMBERS.read_text())
+    widths = [high - low for _, _, low, high in found["known"]]
+    assert widths == sorted(widths, reverse=True)
+    assert all(low < found["truth"] < high for _, _, low, high in found["known"])
+    assert audited.draw(found).axes[0].get_xlim() == (0, 1)
+
+
 @pytest.mark.parametrize("seed", [0, 3])
 def test_the_numbers_are_those_of_today(pictures: ModuleType, seed: int) -> None:
     here, there = pictures.shares(seed), json.loads(pictures.NUMBERS.read_text())[seed]
@@ -52,4 +75,4 @@ def test_every_picture_is_shown_and_known() -> None:
     shown = {name for page in pages for name in re.findall(r"images/([\w/-]+\.png)", page.read_text())}
     folder = ROOT / "docs" / "images"
     assert {path.relative_to(folder).as_posix() for path in folder.rglob("*.png")} == shown
-    assert {name for name in shown if not name.startswith("results/")} == {"weights.png"}
+    assert {name for name in shown if not name.startswith("results/")} == {"weights.png", "audit.png"}

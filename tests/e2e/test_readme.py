@@ -5,10 +5,16 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+
+from pue.app.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -52,3 +58,31 @@ def test_the_table_shows_the_results(method: str) -> None:
     results = (ROOT / "RESULTS.md").read_text()
     rows = [re.escape(row) for row in (method, f"{method}e", f"{method}e'")]
     assert cells == [re.findall(rf"^\| {row} \| 6 \| (\S+ ± \S+) ", results, flags=re.MULTILINE)[0] for row in rows]
+
+
+def test_the_six_commands_run_on_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they stand there, one after the other, on a small table of that name."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y = rng.random(240) < 0.4
+    frame = pd.DataFrame({"a": rng.normal(size=240) + 3 * y, "b": rng.normal(size=240)})
+    frame["fraud"] = (y & (rng.random(240) < 0.5)).astype(int)
+    frame.to_parquet("claims.parquet")
+    frame.sample(frac=1, random_state=1).to_parquet("later.parquet")
+    commands = re.findall(r"^    (pue .*?)(?: +#.*)?$", README, flags=re.MULTILINE)
+    assert [command.split()[1] for command in commands][:6] == [
+        "diagnose", "fit", "evaluate", "predict", "report", "compare",
+    ]  # fmt: skip
+    for command in commands:
+        with pytest.raises(SystemExit) as end:
+            main([*shlex.split(command)[1:], *(["--epochs", "2"] if " compare " in command else [])])
+        assert not end.value.code, command
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    assert pd.read_parquet("scores.parquet")["positive"].sum() > 0
+
+
+@pytest.mark.parametrize("name", ["metrics.make_scorer", "judging.make_scorer", "make_scorer", "trees.Forest"])
+def test_a_plain_import_is_enough(name: str) -> None:
+    code = f"import pue; print(pue.{name}.__name__)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.stdout.strip() == name.split(".")[-1], ended.stderr

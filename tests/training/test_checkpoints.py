@@ -1,7 +1,9 @@
 """A resumed run ends where an uninterrupted one does, bit for bit; whatever happens to the files is told apart."""
 
+import hashlib
 import json
 import os
+import random
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,8 +21,9 @@ from pue.core.data import PUData, Scenario
 from pue.core.losses import logistic
 from pue.core.risks import Risk, dist_pu, nnpu, upu
 from pue.core.weights import RowWeights, uniform
-from pue.errors import CheckpointMismatch, InvalidInput
+from pue.errors import CheckpointMismatch, InvalidInput, PueWarning
 from pue.training import Augmentation, Batching, Checkpointing, EpochRecord, Training, train
+from pue.training.checkpoints import load_latest
 
 PLAIN = Training(epochs=6, batching=Batching(16), lr=0.01)
 
@@ -228,7 +231,7 @@ def test_only_the_newest_checkpoint_is_kept_and_the_last_epoch_always_has_one(ev
 def test_there_is_no_pickle_in_the_folder(tmp_path: Path) -> None:
     finished(tmp_path)
     files = {file.name: file for file in tmp_path.rglob("*") if file.is_file()}
-    assert sorted(files) == ["state.json", "state.safetensors"]
+    assert sorted(files) == ["state.json", "state.safetensors", "state.sha256"]
     document = json.loads(files["state.json"].read_text())
     assert document["epoch"] == 6
     assert len(document["record"]["history"]) == 6
@@ -271,8 +274,8 @@ def test_a_crash_while_writing_leaves_the_older_checkpoint(
         if place == "rename":
             patch.setattr(os, "replace", fail_on_call(os.replace, 3, lambda *paths: None))
         else:
-            half = fail_on_call(save_file, 3, lambda tensors, path: path.write_bytes(b"half"))
-            patch.setattr("pue.training.checkpoints.save_file", half)
+            half = fail_on_call(Path.write_bytes, 3, lambda path, data: path.write_text("half"))
+            patch.setattr(Path, "write_bytes", half)
         with pytest.raises(OSError, match="no space left"):
             finished(tmp_path)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["epoch-00002"]
@@ -393,6 +396,17 @@ def damage_json(change: Callable[[dict[str, object]], object]) -> Callable[[Path
     return damage
 
 
+def vouched(change: Callable[[dict[str, object]], object]) -> Callable[[Path], object]:
+    """Altered, and the digest with it."""
+
+    def damage(folder: Path) -> None:
+        damage_json(change)(folder)
+        text = (folder / "state.json").read_bytes()
+        (folder / "state.sha256").write_text(hashlib.sha256(text).hexdigest())
+
+    return damage
+
+
 def truncate(name: str, share: float) -> Callable[[Path], object]:
     def damage(folder: Path) -> None:
         raw = (folder / name).read_bytes()
@@ -423,20 +437,38 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "no format": damage_json(lambda document: document.pop("format")),
     "no history": damage_json(lambda document: document["record"].pop("history")),
     "a tensor short": drop_a_tensor,
+    "no digest": lambda folder: (folder / "state.sha256").unlink(),
+    "an epoch that is no number": vouched(lambda document: document.update(epoch="6")),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_checkpoint_is_refused_with_a_remedy(damage: str, tmp_path: Path) -> None:
-    finished(tmp_path)
+def test_a_damaged_checkpoint_is_not_used_and_the_run_begins_anew(damage: str, tmp_path: Path) -> None:
+    whole = finished(tmp_path)
     DAMAGES[damage](tmp_path / "epoch-00006")
-    with pytest.raises(CheckpointMismatch, match=r"(?s)epoch-00006 .*damaged.*Delete it to start again"):
-        finished(tmp_path)
+    with pytest.warns(PueWarning, match=r"epoch-00006 .*damaged or was altered .*It is not used; the run begins anew"):
+        again = finished(tmp_path)
+    assert whole[0].keys() == again[0].keys()
+    assert all(torch.equal(whole[0][name], again[0][name]) for name in whole[0])
+
+
+def test_no_flipped_bit_of_a_checkpoint_goes_unnoticed(tmp_path: Path) -> None:
+    finished(tmp_path)
+    newest, rng = tmp_path / "epoch-00006", random.Random(0)
+    for name in ("state.json", "state.safetensors", "state.sha256"):
+        raw = (newest / name).read_bytes()
+        for _ in range(25):
+            flipped = bytearray(raw)
+            flipped[rng.randrange(len(raw))] ^= 1 << rng.randrange(8)
+            (newest / name).write_bytes(flipped)
+            with pytest.warns(PueWarning, match="damaged or was altered"):
+                assert load_latest(tmp_path, "any") is None
+        (newest / name).write_bytes(raw)
 
 
 def test_a_checkpoint_of_another_format_is_refused(tmp_path: Path) -> None:
     finished(tmp_path)
-    damage_json(lambda document: document.update(format=99))(tmp_path / "epoch-00006")
+    vouched(lambda document: document.update(format=99))(tmp_path / "epoch-00006")
     with pytest.raises(CheckpointMismatch, match="epoch-00006"):
         finished(tmp_path)
 

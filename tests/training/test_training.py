@@ -711,7 +711,9 @@ def test_nothing_half_written_is_left_by_a_run_that_diverged(tmp_path) -> None:
         )
     # Two epochs were good; of the third nothing is left.
     assert [folder.name for folder in tmp_path.iterdir()] == ["epoch-00002"]
-    assert sorted(file.name for file in (tmp_path / "epoch-00002").iterdir()) == ["state.json", "state.safetensors"]
+    assert sorted(file.name for file in (tmp_path / "epoch-00002").iterdir()) == [
+        *("state.json", "state.safetensors", "state.sha256")
+    ]
 
 
 # ------------------------------------------------------------------------------------------------------ settings
