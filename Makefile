@@ -9,7 +9,7 @@ PIP    := -m pip install --quiet --disable-pip-version-check --constraint constr
 # Two processes with two threads each wait for each other on two cores.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test check bare mutants bench docs clean
+.PHONY: demo test check bare mutants fuzz crash bench docs clean
 
 demo: $(READY)  ## train on biased digits, print the table, write the plots
 	$(BIN)/python -m pue demo
@@ -28,6 +28,15 @@ bare: $(BARE)/.pue  ## README's Python in an environment that holds the library 
 
 mutants: $(READY)  ## break the code on purpose; every mutant must be killed
 	$(BIN)/python tests/mutants.py
+
+CASES   ?= 100000
+CRASHES ?= 600
+
+fuzz: $(READY)  ## altered models, records, checkpoints, caches, tables and options; goes on where it was stopped
+	$(ONE_THREAD) $(BIN)/python -W ignore tests/fuzz/run.py fuzz --cases $(CASES) --out fuzz_output
+
+crash: $(READY)  ## commands that fail or are killed at successive operations on the disk, one in six by the clock
+	$(ONE_THREAD) $(BIN)/python -W ignore tests/fuzz/run.py crash --cases $(CRASHES) --out fuzz_output
 
 bench: $(READY)  ## speed and memory as ratios
 	$(BIN)/python benchmarks/run.py
@@ -54,4 +63,4 @@ $(DOCS): $(READY)
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(BARE) demo_output site
+	rm -rf $(VENV) $(BARE) demo_output fuzz_output site
