@@ -112,6 +112,14 @@ def test_a_reload_loses_nothing_and_back_goes_back(visit):
     assert page.locator("#said").inner_text() == "Answered: unknown"
 
 
+def test_a_reload_before_the_storage_is_written_loses_nothing(visit):
+    page = visit().page
+    page.keyboard.press("y")
+    page.evaluate("localStorage.clear()")  # as if the reload had come first
+    page.reload()
+    assert page.locator("#count").inner_text() == "1 of 100 answered"
+
+
 def test_hostile_text_stays_text(visit):
     page = visit().page
     for shown in HOSTILE:

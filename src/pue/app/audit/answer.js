@@ -7,23 +7,33 @@
   let at = 0;
   let stored = true;
 
+  // The browser writes its storage when it has time, and a reload can come first; the entry of the history is there at
+  // once, but goes with the tab. Both are kept, and the one that has seen more steps is read.
+  let steps = 0;
   const keep = () => {
+    const now = { given, at, steps: ++steps };
+    history.replaceState(now, "");
     try {
-      localStorage.setItem(key, JSON.stringify({ given, at }));
+      localStorage.setItem(key, JSON.stringify(now));
     } catch {
       stored = false;
     }
   };
+  const held = [history.state];
   try {
-    const old = JSON.parse(localStorage.getItem(key));
-    if (old !== null && Array.isArray(old.given) && old.given.length === rows.length) {
-      old.given.forEach((value, index) => { if (typeof value === "string" && value !== "") given[index] = value; });
-      at = Math.min(Math.max(0, Number(old.at) || 0), rows.length);
-    } else {
-      at = Math.max(0, given.indexOf(""));
-    }
+    held.push(JSON.parse(localStorage.getItem(key)));
   } catch {
     stored = false;
+  }
+  const count = (one) => Number(one.steps) || 0;
+  const whole = held.filter((one) => one && Array.isArray(one.given) && one.given.length === rows.length);
+  if (whole.length > 0) {
+    const old = whole.reduce((best, one) => (count(one) > count(best) ? one : best));
+    old.given.forEach((value, index) => { if (typeof value === "string" && value !== "") given[index] = value; });
+    at = Math.min(Math.max(0, Number(old.at) || 0), rows.length);
+    steps = count(old);
+  } else {
+    at = Math.max(0, given.indexOf(""));
   }
 
   const words = { yes: "yes", no: "no", "?": "unknown" };
