@@ -33,7 +33,9 @@ EXTRAS = {
     "bench": ("matplotlib", "PIL", "rich"),
     "boosting": ("lightgbm",),
     "excel": ("python_calamine",),
+    "remote": ("fsspec",),
     "search": ("optuna",),
+    "sql": ("duckdb",),
 }
 """What `pip install "pue[extra]"` brings, as the modules that the code asks for."""
 

@@ -152,6 +152,29 @@ def test_a_sheet_needs_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         open_source(sheet(tmp_path / "t.xlsx", [["a"], [1]]))
 
 
+def test_an_open_document_sheet_is_read(tmp_path: Path) -> None:
+    kinds = {str: "string", int: "float", float: "float"}
+
+    def cell(value: object) -> str:
+        number = f' office:value="{value}"' if not isinstance(value, str) else ""
+        text = f"<text:p>{value}</text:p>"
+        return f'<table:table-cell office:value-type="{kinds[type(value)]}"{number}>{text}</table:table-cell>'
+
+    rows: list[list[object]] = [["a", "b", "c"], *PLAIN.astype(object).to_numpy().tolist()]
+    body = "".join(f"<table:table-row>{''.join(map(cell, row))}</table:table-row>" for row in rows)
+    name = "urn:oasis:names:tc:opendocument:xmlns"
+    spaces = " ".join(f'xmlns:{kind}="{name}:{kind}:1.0"' for kind in ("office", "table", "text"))
+    with zipfile.ZipFile(tmp_path / "t.ods", "w") as book:
+        book.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        book.writestr("META-INF/manifest.xml", f'<manifest:manifest xmlns:manifest="{name}:manifest:1.0"/>')
+        book.writestr(
+            "content.xml",
+            f"<office:document-content {spaces}><office:body><office:spreadsheet><table:table table:name='rows'>{body}"
+            "</table:table></office:spreadsheet></office:body></office:document-content>",
+        )
+    same(open_source(tmp_path / "t.ods").read())
+
+
 def test_partitions_become_columns(tmp_path: Path) -> None:
     for year, region in ((2023, "north"), (2024, "north"), (2024, "south")):
         folder = tmp_path / "rows" / f"year={year}" / f"region={region}"

@@ -24,9 +24,10 @@ from pue.app.cli.evaluate import evaluate
 from pue.app.cli.explain import explain
 from pue.app.cli.fit import fit
 from pue.app.cli.inspect import inspect
+from pue.app.cli.places import claims
 from pue.app.cli.predict import predict
 from pue.app.cli.report import report
-from pue.app.cli.shared import claims, plain
+from pue.app.cli.shared import plain
 from pue.errors import PueError
 
 COMMANDS: dict[str, Callable[..., Any] | typer.Typer] = {

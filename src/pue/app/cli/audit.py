@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pue.app.cli import shared
+from pue.app.cli import places, shared
 from pue.app.cli.shared import Voice
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def plan(
       pue audit plan model claims.parquet -n 50 --after to_check.csv -o more.csv
     """
     voice = Voice(as_json=as_json, quiet=quiet)
-    shared.require_place(output)
-    shared.require_apart(output, model, data)
+    places.require_place(output)
+    places.require_apart(output, model, data)
     from pue.app.audit.planning import plan_source, require_sheet
     from pue.app.model import load_model
 
@@ -161,7 +161,7 @@ def page(
       pue audit page to_check.csv --images scans -o audit.html
     """
     voice = Voice(quiet=quiet)
-    shared.require_page(output)
+    places.require_page(output)
     from pue.app.audit.page import write_answer_page
 
     with voice.notes():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pue.app.cli import shared
+from pue.app.cli import places, shared
 from pue.app.cli.shared import Voice
 from pue.errors import InvalidInput
 
@@ -65,10 +65,10 @@ def compare(
     """
     voice = Voice(as_json=as_json, quiet=quiet)
     shared.require_no_jobs(engine, jobs != 1)
-    shared.require_place(out / "results")
+    places.require_place(out / "results")
     if fit is not None:
-        shared.require_new_model(fit, force)
-        shared.claim(fit)
+        places.require_new_model(fit, force)
+        places.claim(fit)
     from dataclasses import asdict
 
     from pue.app.cli.terminal import comparison_table

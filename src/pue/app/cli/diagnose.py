@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pue.app.cli import shared
+from pue.app.cli import places, shared
 from pue.app.cli.shared import Voice
 
 
@@ -42,8 +42,8 @@ def diagnose(
     """
     voice = Voice(as_json=as_json, quiet=quiet)
     if output is not None:
-        shared.require_page(output)
-        shared.claim(output)
+        places.require_page(output)
+        places.claim(output)
     from pue.app.cli.terminal import left_out_lines
     from pue.app.origin import facts_of
     from pue.app.preparation import prepare

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pue.app.cli import shared
+from pue.app.cli import places, shared
 from pue.app.cli.shared import Voice
 from pue.errors import InvalidInput
 
@@ -71,6 +71,10 @@ def fit(
 
       pue fit claims.parquet --label fraud --id claim --audit to_check.csv -o better
 
+      pue fit s3://bucket/claims.parquet --label fraud -o model
+
+      pue fit "duckdb:///claims.db?query=SELECT * FROM claims WHERE year = 2025" --label fraud -o model
+
       pue fit events/ --label fraud --memory 1GB -o model
 
       torchrun --nproc-per-node 4 -m pue fit events/ --label fraud -o model
@@ -81,10 +85,11 @@ def fit(
     """
     first = shared.rank() == 0  # of the processes that torchrun starts, one speaks and writes
     voice = Voice(as_json=as_json and first, quiet=quiet or not first)
-    shared.require_new_model(output, force)
+    places.require_new_model(output, force)
     shared.require_no_jobs(engine, jobs != 1)
+    places.require_shared_rows(engine, data)
     if first:
-        shared.claim(output)
+        places.claim(output)
     if audit and (engine != "local" or prior != "estimate"):
         raise InvalidInput("--audit finds the prior and learns on this machine: leave out --prior and --engine.")
     from pue.app.cli.decisions import precision_line
@@ -110,7 +115,7 @@ def fit(
         else:
             voice.say(f"training by {cluster.workers} workers of Ray")
             output.absolute().parent.mkdir(parents=True, exist_ok=True)
-            job = Job(data, roles, recipe, allowed, labels, image_size)
+            job = Job(Path(data), roles, recipe, allowed, labels, image_size)
             model = fit_on(cluster, job, output.absolute().parent)
         if not first:
             return

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from pue.app.cli import shared
+from pue.app.cli import places, shared
 from pue.app.cli.shared import Voice
 from pue.errors import InvalidInput
 
@@ -56,19 +56,22 @@ def predict(
 
       zcat new.csv.gz | pue predict model - -o - | head
 
+      pue predict model "duckdb:///claims.db?query=SELECT * FROM claims" -o scores.parquet
+
       pue predict model /shared/rows -o scores.parquet --engine ray --address head:6379
     """
     voice = Voice(as_json=as_json, quiet=quiet)
-    if output == shared.STANDARD:
+    if output == places.STANDARD:
         voice.out = voice.err  # the rows have standard output to themselves
         if as_json:
             raise InvalidInput("rows and --json cannot both go to standard output. Write the rows to a file.")
     if sum(choice is not None for choice in (threshold, target_precision, budget)) > 1:
         raise InvalidInput("--threshold, --target-precision and --budget are three ways to decide: pass one of them.")
-    shared.require_apart(output, model, *([] if data == shared.STANDARD else [data]))
-    if output != shared.STANDARD and output.absolute().parent.is_dir():  # else it is an error soon: no folder is made
-        shared.require_place(output)
-        shared.claim(output)
+    places.require_shared_rows(engine, data)
+    places.require_apart(output, model, data)
+    if output != places.STANDARD and output.absolute().parent.is_dir():  # else it is an error soon: no folder is made
+        places.require_place(output)
+        places.claim(output)
     from pue.app.cli.decisions import budget_lines, precision_line
     from pue.app.model import load_model
     from pue.app.predict import predict_source, score_batches
@@ -87,7 +90,7 @@ def predict(
         voice.notes(),
         open_engine(engine, address, workers) as cluster,
         Progress(*columns, console=voice.err, transient=True, disable=silent) as bar,
-        shared.destination(output) as target,
+        places.destination(output) as target,
     ):
         task = bar.add_task("", total=source.n_rows)
         done = predict_source(

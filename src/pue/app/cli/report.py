@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from pue.app.cli import shared
+from pue.app.cli import places, shared
 from pue.app.cli.shared import Voice, plain
 from pue.errors import InvalidInput
 from pue.files import write_text
@@ -51,7 +51,7 @@ def report(
 
       pue report results -o RESULTS.md
     """
-    if (runs / "manifest.json").is_file() or (output is not None and output.suffix in shared.PAGES):
+    if (runs / "manifest.json").is_file() or (output is not None and output.suffix in places.PAGES):
         _page(runs, output, audit or [])
         return
     if audit:
@@ -75,9 +75,9 @@ def report(
 
 def _page(model: Path, output: Path | None, sheets: list[Path]) -> None:
     output = output or Path("page.html")
-    shared.require_page(output)
-    shared.require_apart(output, model)
-    shared.claim(output)
+    places.require_page(output)
+    places.require_apart(output, model)
+    places.claim(output)
     from pue.app.model import load_model
     from pue.app.page import write_page
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import sys
-import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,9 +22,10 @@ if TYPE_CHECKING:
     from pue.app.sources.opening import Source
 
 Data = Annotated[
-    Path,
+    str,
     typer.Argument(
-        help="CSV, TSV, JSON lines, Parquet, Feather, xlsx, .npy, .npz, - for stdin, or a folder of Parquet or images.",
+        help="CSV, TSV, JSON lines, Parquet, Feather, xlsx, ods, .npy, .npz; a folder of Parquet or images; "
+        "- for stdin; an address such as s3://bucket/rows.parquet; duckdb:///file.db?query=SELECT …",
         show_default=False,
     ),
 ]
@@ -75,10 +73,6 @@ Workers = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
-PAGES = (".html", ".htm")
-_CLAIMS: list[ExitStack] = []
-STANDARD = Path("-")
-"""Standard input or output."""
 
 
 def plain(console: Console, text: str, style: str | None = None) -> None:
@@ -132,7 +126,7 @@ class Voice:
 
 
 def open_data(
-    path: Path,
+    data: str,
     labels: Path | None,
     image_size: int | None,
     model: PUModel | None = None,
@@ -141,9 +135,10 @@ def open_data(
 ) -> Source:
     """Rows; a folder's images get the size that a model was trained on. Where a `label` column is named and a table
     lists positives alone, the other images of the folder are unlabeled."""
-    from pue.app.sources.opening import open_source
+    from pue.app.sources.opening import here, open_source
     from pue.app.sources.relabeled import as_labeled
 
+    path = here(data)
     if image_size is None and model is not None and model.image_shape is not None and path.is_dir():
         _, height, width = model.image_shape
         return open_source(path, labels=labels, image_size=(height, width))
@@ -152,20 +147,6 @@ def open_data(
         label, positive = model.facts["label"], model.facts["positive"]
     found: Source = source if label is None else as_labeled(source, label, positive)
     return found
-
-
-@contextmanager
-def destination(output: Path) -> Iterator[Path]:
-    """Where rows are written: `output`, or for "-" a file that goes to standard output when it is complete."""
-    if output != STANDARD:
-        yield output
-        return
-    with tempfile.TemporaryDirectory(prefix="pue-") as folder:
-        path = Path(folder) / "scores.csv"
-        yield path
-        with path.open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
 
 
 def roles_of(
@@ -229,17 +210,6 @@ def number_or_name(text: str) -> float | str:
         return text
 
 
-def require_new_model(path: Path, force: bool) -> None:
-    """A model is not replaced by accident, and another thing never: said before the work, not after."""
-    if path.exists() and not force:
-        raise InvalidInput(f"{path} is there already. Choose another name, or pass --force to replace a model.")
-    require_place(path)
-    if force:
-        from pue.persistence.folder import require_replaceable
-
-        require_replaceable(path)
-
-
 def rank() -> int:
     """The number of this process among those that torchrun started; 0 if it did not."""
     for name in ("RANK", "WORLD_SIZE"):
@@ -249,43 +219,6 @@ def rank() -> int:
                 f"the environment variable {name} is {given!r}, no number. Only torchrun sets it: unset it."
             )
     return int(os.environ.get("RANK", "0"))
-
-
-def claim(output: Path) -> None:
-    """Until the command ends nobody else makes this output; `Busy` where somebody is making it now."""
-    from pue.files import making
-
-    if _CLAIMS:
-        _CLAIMS[-1].enter_context(making(output))
-
-
-@contextmanager
-def claims() -> Iterator[None]:
-    """Around a command: what it claims is free again when it ends."""
-    with ExitStack() as stack:
-        _CLAIMS.append(stack)
-        stack.callback(_CLAIMS.pop)
-        yield
-
-
-def require_place(path: Path) -> None:
-    """The nearest folder above that exists may be written to."""
-    above = next(folder for folder in path.absolute().parents if folder.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        raise InvalidInput(f"{path} cannot be written: {above} is no folder that you may write to. Choose another.")
-
-
-def require_page(path: Path) -> None:
-    if path.suffix not in PAGES or path.is_dir():
-        raise InvalidInput(f"cannot write {path.name!r}: it must be the name of a page, such as page.html.")
-    require_place(path)
-
-
-def require_apart(output: Path, *inputs: Path) -> None:
-    """A result replaces no input and does not become part of one: folders are read as a whole."""
-    for given in inputs:
-        if output.resolve().is_relative_to(given.resolve()):
-            raise InvalidInput(f"{output} would replace {given} or become a part of it. Choose another place.")
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 import pandas as pd
 
+from pue.app.sources.addresses import fetched, is_address
 from pue.app.sources.arrays import Arrays, open_npy, open_npz
 from pue.app.sources.columnar import open_arrow, open_parquet
 from pue.app.sources.delimited import COMPRESSIONS, open_delimited
@@ -71,12 +72,13 @@ def open_source(
 ) -> Source:
     """The table or the images at `path`.
 
-    "-" is standard input. A folder holds Parquet files, the parts of one table, perhaps in folders key=value, or
-    images. `labels` is the table that names the images in a column `file`, relative to the folder; without it the one
-    CSV in the folder, and without any all images, by name. `image_size` (height, width) resizes them; without it all
-    must have the size of the first, and images in an array must have it already.
+    "-" is standard input; an address (`s3://…`, `duckdb:///…?query=…`) is copied here first, see `addresses`. A folder
+    holds Parquet files, the parts of one table, perhaps in folders key=value, or images. `labels` is the table that
+    names the images in a column `file`, relative to the folder; without it the one CSV in the folder, and without any
+    all images, by name. `image_size` (height, width) resizes them; without it all must have the size of the first, and
+    images in an array must have it already.
     """
-    path = spooled() if Path(path) == STANDARD else Path(path)
+    path = here(path)
     try:
         str(path).encode()
     except UnicodeEncodeError as error:
@@ -93,6 +95,13 @@ def open_source(
     if image_size is not None:
         _require_size(source, *height_and_width(image_size))
     return source
+
+
+def here(path: str | Path) -> Path:
+    """Where rows are on this disk, after they were copied if they come from elsewhere."""
+    if isinstance(path, str) and is_address(path):
+        return fetched(path)
+    return spooled() if Path(path) == STANDARD else Path(path)
 
 
 def _require_size(source: Source, height: int, width: int) -> None:

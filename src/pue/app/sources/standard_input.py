@@ -1,14 +1,13 @@
-"""`-` for standard input: its bytes become a file, for a table is read more than once."""
+"""`-` for standard input: its bytes become a file."""
 
 from __future__ import annotations
 
-import atexit
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import IO
 
+from pue.app.sources.copies import own_folder
 from pue.errors import InvalidInput
 from pue.files import writing
 
@@ -22,9 +21,7 @@ def spooled(stream: IO[bytes] | None = None) -> Path:
     head = stream.read(1 << 12)
     if not head:
         raise InvalidInput("nothing came in on standard input. Pipe a table into it, or name a file instead of -.")
-    folder = Path(tempfile.mkdtemp(prefix="pue-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = folder / f"stdin{_suffix(head)}"
+    path = own_folder() / f"stdin{_suffix(head)}"
     with writing(path) as part, part.open("xb") as file:
         file.write(head)
         shutil.copyfileobj(stream, file)
