@@ -1,9 +1,10 @@
 """How often does the interval of a budget's expected hits hold the truth?
 
-    python benchmarks/studies/budget_hits.py --seeds 0-0 --out docs/results/budget_hits.jsonl
+    python benchmarks/studies/budget_hits.py --seeds 0-2 --out docs/results/budget_hits.jsonl
 
 The development tables of `benchmarks/studies/tables`, three labelings each: `pue fit` with an estimated prior on all
-rows, then a budget of a tenth of the unlabeled rows, spent on them. True classes count the hits.
+rows, then a budget of a tenth of the unlabeled rows, spent on them. True classes count the hits. A run that was cut
+goes on where it was.
 """
 
 from __future__ import annotations
@@ -63,17 +64,20 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("budget_hits.jsonl"))
     given = parser.parse_args()
     first, _, last = given.seeds.partition("-")
+    seeds = range(int(first), int(last or first) + 1)
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    found = []
-    for seed in range(int(first), int(last or first) + 1):
-        for table in DEVELOPMENT:
-            for labeling in LABELINGS:
-                found.append(measured(table, labeling, seed))
-                print(json.dumps(found[-1]), flush=True)
-    write_text(given.out, "".join(json.dumps(record) + "\n" for record in found))
+    wanted = [(seed, table, labeling) for seed in seeds for table in DEVELOPMENT for labeling in LABELINGS]
+    found = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
+    done = {(record["seed"], record["table"], record["labeling"]) for record in found}
+    for seed, table, labeling in (problem for problem in wanted if problem not in done):
+        found.append(measured(table, labeling, seed))
+        print(json.dumps(found[-1]), flush=True)
+        write_text(given.out, "".join(json.dumps(record) + "\n" for record in found))
     inside, ratio = [r["inside"] for r in found], [r["true"] / max(r["value"], 1) for r in found]
+    wide = np.mean([(record["high"] - record["low"]) / record["budget"] for record in found])
     print(f"{sum(inside)} of {len(inside)} intervals hold the truth; median of true / expected: {np.median(ratio):.2f}")
+    print(f"mean width: {wide:.2f} of the budget")
 
 
 if __name__ == "__main__":

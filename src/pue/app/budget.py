@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
 from pue.errors import InvalidInput
 
@@ -16,8 +15,11 @@ Array = NDArray[np.float64]
 DRAWS = 2_000
 NORMAL = 1.959964
 """Standard deviations from the middle to an end of a 95 % interval."""
-EDGE = 0.002
-"""Shares are kept so far off 0 and 1, where log-odds end."""
+EDGE = 1e-9
+"""Keeps a ratio from a division by zero."""
+Doubt = tuple[float, float]
+"""What is left of the hits at the low end of a 95 % interval, and of the misses at its high end, as shares of what is
+expected; (1, 1): the chances are right."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +55,13 @@ def spend(
     *,
     known: NDArray[np.bool_] | None = None,
     chances: Array | None = None,
-    doubt: tuple[float, float] = (0.0, 0.0),
+    doubt: Doubt = (1.0, 1.0),
     seed: int = 0,
 ) -> Chosen:
     """The K most probable rows of those that are not `known`; between equal ones the lot decides.
 
     `chances` are those of a positive among rows without a label, if they are not the probabilities; `doubt` is how far
-    their log-odds may be too high and too low.
+    they may be off.
 
     >>> found = spend(np.array([0.9, 0.8, 0.2, 0.1]), 2, known=np.array([True, False, False, False]))
     >>> found.rows.tolist(), found.hits.value
@@ -86,36 +88,42 @@ def spend(
     return Chosen(rows, lowest, len(probabilities) - len(free), tied, expected_hits(q, doubt, seed))
 
 
-def expected_hits(chances: Array, doubt: tuple[float, float], seed: int = 0) -> Hits:
-    """Σ q, and an interval: q may be off in log-odds by an amount drawn from a normal of two halves whose 2.5 % ends
-    are `doubt`, and rows are positive or not by chance.
+def expected_hits(chances: Array, doubt: Doubt = (1.0, 1.0), seed: int = 0) -> Hits:
+    """Σ q, and an interval: hits, or misses, may be fewer by a factor drawn from a normal of two halves whose 2.5 %
+    ends are `doubt`, and rows are positive or not by chance.
 
-    >>> expected_hits(np.full(100, 0.5), (0.0, 0.0))
+    >>> expected_hits(np.full(100, 0.5))
     Hits(value=50.0, low=40.0, high=60.0)
+    >>> expected_hits(np.full(100, 0.99), (0.5, 1.0)).low < 60
+    True
     """
     rng = np.random.default_rng(seed)
-    shift = rng.standard_normal(DRAWS) / NORMAL
-    shift *= np.where(shift < 0, *doubt)
-    values, counts = np.unique(np.round(np.clip(chances, 0, 1), 4), return_counts=True)
-    inside = np.clip(values, EDGE / 10, 1 - EDGE / 10)
-    q = expit(logit(inside)[:, None] + shift) if any(doubt) else np.repeat(values[:, None], DRAWS, axis=1)
-    mean, variance = counts @ q, counts @ (q * (1 - q))
+    step = rng.standard_normal(DRAWS) / NORMAL
+    left = np.clip(1 - np.abs(step) * (1 - np.where(step < 0, *doubt)), 0, 1)
+    q = np.clip(chances, 0, 1)
+    hits, misses = (_sum(left, part) for part in (q, 1 - q))
+    mean, variance = np.where(step < 0, hits, (len(q) - misses[0], misses[1]))
     drawn = np.clip(np.round(mean + np.sqrt(variance) * rng.standard_normal(DRAWS)), 0, len(chances))
     low, high = np.quantile(drawn, [0.025, 0.975], method="nearest")
     value = float(chances.sum())
-    return Hits(value, min(float(low), value), max(float(high), value))
+    return Hits(value, min(abs(float(low)), value), max(float(high), value))  # abs: zero has no sign here
 
 
-def doubt_of(metrics: Mapping[str, Any] | None) -> tuple[float, float]:
-    """How far a model's probabilities may be too high and too low, in log-odds: as its estimated precision may be.
+def _sum(left: Array, chances: Array) -> tuple[Array, Array]:
+    """Mean and variance of the number of events whose chances are `left` times these."""
+    return left * chances.sum(), np.maximum(left * chances.sum() - left**2 * (chances**2).sum(), 0)
+
+
+def doubt_of(metrics: Mapping[str, Any] | None) -> Doubt:
+    """How far a model's chances may be off: as its estimated precision may be, in proportion. (Not in log-odds: where
+    chances are near 1 no shift of them says that a third may be wrong.)
 
     >>> low, high = doubt_of({"values": {"precision": {"value": 0.8, "low": 0.5, "high": 0.9}}})
-    >>> round(low, 2), round(high, 2)
-    (1.39, 0.81)
+    >>> round(low, 3), round(high, 3)
+    (0.625, 0.5)
     """
     found = ((metrics or {}).get("values") or {}).get("precision") or {}
     value, low, high = (found.get(name) for name in ("value", "low", "high"))
     if value is None or low is None or high is None:
-        return 0.0, 0.0
-    at, below, above = logit(np.clip([value, low, high], EDGE, 1 - EDGE))
-    return max(0.0, float(at - below)), max(0.0, float(above - at))
+        return 1.0, 1.0
+    return min(low / max(value, EDGE), 1.0), min((1 - high) / max(1 - value, EDGE), 1.0)

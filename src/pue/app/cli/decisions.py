@@ -28,17 +28,23 @@ def budget_lines(done: Mapping[str, Any]) -> Iterator[str]:
 
 
 def precision_line(model: PUModel) -> str:
-    """What the estimated precision at the model's threshold relies on."""
+    """What the estimated precision at the model's threshold relies on; its interval is that of the page's curve."""
     import numpy as np
     import torch
 
     from pue.core.weights import effective_sample_size
     from pue.judging.curves import threshold_curve
 
-    held_out, at = model.held_out, model.threshold
+    held_out, at, drawn = model.held_out, model.threshold, model.summary["curve"]
     thresholds = np.unique([0.0, at])
-    curve = threshold_curve(torch.from_numpy(held_out.probabilities), held_out.weights, thresholds=thresholds)
-    value, low, high = (float(part[-1]) for part in curve.precision)
+    curve = threshold_curve(torch.from_numpy(held_out.probabilities), held_out.weights, thresholds=thresholds, draws=1)
+    value = float(curve.precision[0][-1])
+    known = [point for point in drawn if None not in (point["precision_low"], point["precision_high"])]
+    places = [point["threshold"] for point in known]
+    low, high = (
+        float(np.interp(at, places, [point[f"precision_{end}"] for point in known])) for end in ("low", "high")
+    )
+    low, high = min(low, value), max(high, value)
     above = held_out.positive[(held_out.positive > 0) & (held_out.probabilities >= at)]
     worth = float(effective_sample_size(torch.from_numpy(above))) if len(above) else 0.0
     prior = model.summary["prior"]
