@@ -28,7 +28,7 @@ from pue.trees.nodes import LEAF, STEPS, Ensemble, as_float32
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-ROWS, NODES = 64, 1 << 12
+ROWS, NODES = 128, 1 << 12
 """Rows and nodes that are computed at once, about: what the processor keeps near."""
 
 
@@ -80,8 +80,11 @@ def shapley_values(trees: Ensemble, matrix: Any, covers: Ints, players: Ints | N
     rows = _seen(trees, matrix)
     found = np.zeros((len(rows), int(owners.max(initial=-1)) + 1))
     for paths in _chunks(trees, covers, owners):
+        shape = (len(paths.parent), len(paths.weight))
+        room = np.empty((*shape, min(ROWS, len(rows))))
         for start in range(0, len(rows), ROWS):
-            found[start : start + ROWS] += _of_block(paths, rows[start : start + ROWS], found.shape[1])
+            part = rows[start : start + ROWS]
+            found[start : start + ROWS] += _of_block(paths, part, room[:, :, : len(part)])
     return found
 
 
@@ -118,17 +121,17 @@ class _Paths:
     missing_left: NDArray[np.bool_]
     is_left: NDArray[np.bool_]
     """Of the split above a node."""
-    player: Ints
     before: Ints
     """The nearest node above with the same player; itself where there is none."""
-    value: Floats
-    """0 but for leaves."""
+    again: list[Ints]
+    """Of every level below the roots, the nodes that have one, counted from its first."""
+    owner: Floats
+    """(nodes, players): 1 for the player of the split above."""
     factor: Floats
-    """(3, nodes, points): a node's factor is factor[0] + o_before · factor[1] + o · factor[2]."""
+    """(nodes, points, 3): a node's factor for (1, o_before, o), a leaf's times its value."""
     gain: Floats
-    """(nodes, 3, points): the same of what its player gains from leaves below."""
+    """(nodes, 3, points): the same of what its player gains from leaves below, times the weights of Gauss's rule."""
     weight: Floats
-    """Of the points of Gauss's rule."""
 
 
 def _chunks(trees: Ensemble, covers: Ints, owners: Ints) -> Iterator[_Paths]:
@@ -170,11 +173,12 @@ def _paths(trees: Ensemble, covers: Ints, owners: Ints, roots: Ints) -> _Paths:
         share[level] *= np.where(alone[level], 1.0, share[back[level]])
     points, weight = _rule(_most_players(parent, alone, levels))
     factor, gain = _tables(share, np.where(alone, 1.0, share[back]), points)
+    factor *= np.where(trees.left[node] == LEAF, _additive(trees)[node], 1.0)[:, None, None]
     above = node[parent]
-    leaf = trees.left[node] == LEAF
     return _Paths(
         levels, parent, trees.feature[above].astype(np.int64), trees.threshold[above], trees.missing_left[above],
-        is_left, player, back, np.where(leaf, _additive(trees)[node], 0.0), factor, gain, weight,
+        is_left, back, [np.flatnonzero(~alone[level]) for level in levels[1:]],
+        (player[:, None] == np.arange(int(owners.max()) + 1)).astype(np.float64), factor, gain * weight, weight,
     )  # fmt: skip
 
 
@@ -198,8 +202,8 @@ def _tables(share: Floats, above: Floats, t: Floats) -> tuple[Floats, Floats]:
     cases = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0)]
     factors = [_ratio(t * o + (1 - t) * r, t * b + (1 - t) * a) for b, o in cases]
     gains = [_ratio(o - r, t * o + (1 - t) * r) - _ratio(b - a, t * b + (1 - t) * a) for b, o in cases]
-    as_linear = [np.stack([x[0], x[1] - x[0], x[2] - x[1]]) for x in (factors, gains)]
-    return as_linear[0], np.ascontiguousarray(as_linear[1].transpose(1, 0, 2))
+    as_linear = [[x[0], x[1] - x[0], x[2] - x[1]] for x in (factors, gains)]
+    return np.stack(as_linear[0], axis=2), np.stack(as_linear[1], axis=1)
 
 
 def _ratio(top: Floats, bottom: Floats) -> Floats:
@@ -207,34 +211,33 @@ def _ratio(top: Floats, bottom: Floats) -> Floats:
     return np.divide(top, bottom, out=np.zeros(np.broadcast_shapes(top.shape, bottom.shape)), where=bottom > 0)
 
 
-def _of_block(paths: _Paths, rows: NDArray[Any], n_players: int) -> Floats:
-    """Down: o of every node, and the product of the factors on its path at every point. Up: sums over leaves."""
-    columns = np.ascontiguousarray(rows.T)
-    o = np.ones((len(paths.parent), len(rows)))
-    o_before = np.ones_like(o)
-    product = [np.ones((paths.levels[0].stop, len(paths.weight), len(rows)))]
-    for depth, level in enumerate(paths.levels[1:]):
-        seen = columns[paths.feature[level]]
+def _of_block(paths: _Paths, rows: NDArray[Any], product: Floats) -> Floats:
+    """Down: o of every node, and in `product` (nodes, points, rows) the factors on its path. Up: sums over leaves."""
+    columns, missing = np.ascontiguousarray(rows.T), bool(np.isnan(rows).any())
+    case = np.ones((len(paths.parent), 3, len(rows)))  # 1, o_before and o
+    product[paths.levels[0]] = 1.0
+    for level, again in zip(paths.levels[1:], paths.again, strict=True):
+        seen, own = columns[paths.feature[level]], case[level]
         goes_left = seen <= paths.threshold[level, None]
-        goes_left |= np.isnan(seen) & paths.missing_left[level, None]
-        again = paths.before[level] != np.arange(level.start, level.stop)
-        o_before[level][again] = o[paths.before[level][again]]
-        o[level] = (goes_left == paths.is_left[level, None]) * o_before[level]
-        f = paths.factor[:, level, :, None]
-        made = f[2] * o[level][:, None]
-        made += f[0] + f[1]
-        made[again] -= f[1][again] * (1 - o_before[level][again])[:, None]  # of most nodes o_before is 1
-        made *= product[-1].take(paths.parent[level] - paths.levels[depth].start, axis=0)
-        product.append(made)
-    found, below = np.zeros((n_players, len(rows))), np.zeros((0, len(paths.weight), len(rows)))
-    for depth in range(len(paths.levels) - 1, 0, -1):
-        level, total = paths.levels[depth], product[depth]
-        total *= (paths.value[level, None] * paths.weight)[:, :, None]  # 0 where it is no leaf
-        if len(below):
-            inner = paths.parent[paths.levels[depth + 1]][: len(below) // 2] - level.start
-            total[inner] = below[: len(below) // 2] + below[len(below) // 2 :]
-        gained = paths.gain[level] @ total
-        moved = gained[:, 0] + gained[:, 1] * o_before[level] + gained[:, 2] * o[level]
-        found += (paths.player[level] == np.arange(n_players)[:, None]).astype(np.float64) @ moved
-        below = total
+        if missing:
+            goes_left |= np.isnan(seen) & paths.missing_left[level, None]
+        own[again, 1] = case[paths.before[level][again], 2]
+        np.multiply(goes_left == paths.is_left[level, None], own[:, 1], out=own[:, 2])
+        made, half = product[level], (level.stop - level.start) // 2  # children to the left, then those to the right
+        np.matmul(paths.factor[level], own, out=made)
+        above = product[paths.parent[level][:half]]
+        made[:half] *= above
+        made[half:] *= above
+    return _gains(paths, case, product)
+
+
+def _gains(paths: _Paths, case: Floats, total: Floats) -> Floats:
+    """(rows, players), from the leaves up; the products of inner nodes give way to sums over the leaves below."""
+    found = np.zeros((paths.owner.shape[1], total.shape[2]))
+    for level in paths.levels[:0:-1]:
+        gained = paths.gain[level] @ total[level]
+        gained *= case[level]
+        found += paths.owner[level].T @ gained.sum(1)
+        half = (level.stop - level.start) // 2
+        total[paths.parent[level][:half]] = total[level][:half] + total[level][half:]
     return found.T
