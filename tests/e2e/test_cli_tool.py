@@ -239,14 +239,14 @@ def test_commands_speak_to_people_or_to_scripts_or_not_at_all(
         assert isinstance(json.loads(out), dict)
     code, out, err = run("evaluate", model, data)
     assert code == 0
-    assert "300 rows; estimates without negatives, 95% intervals, if the propensities are right" in " ".join(
+    assert "300 rows; estimates without negatives, 95% intervals, if the chances of a label are right" in " ".join(
         out.split()
     )
     assert "These are the rows the model was trained on" in out
     assert err == ""
     code, out, err = run("inspect", model)
     assert "claims.csv: 300 rows, 81 labeled positive in 'fraud'" in out
-    assert "Method: logistic with weights by inverse propensity" in out
+    assert "Method: logistic, weighted by the chance of a label" in out
     assert "amount (number), age (number), region (category), when (date), note (text)" in out
     said = given(run, "inspect", model)
     assert said.pop("created")  # the folder's date
@@ -328,7 +328,7 @@ def test_propensities_by_name_and_by_column(run: Run, data: Path, model: Path, t
     how = ["--label", "fraud", "--id", "claim", "--truth", "truth", "--prior", "0.4", "--method", "logistic"]
     found = given(run, "fit", data, *how, "--propensity", "column:e", "-o", tmp_path / "known")
     assert found["method"]["propensity"] == "known"
-    assert found["metrics"]["assumption"] == "the propensities are right"
+    assert found["metrics"]["assumption"] == "the chances of a label are right"
     assert "e" not in [column["name"] for column in found["data"]["columns"]]
     none = given(run, "fit", data, *how, "--propensity", "none", "--ignore", "e", "-o", tmp_path / "none")
     assert none["metrics"]["assumption"] == "labels are a random sample of the positives"
@@ -338,7 +338,7 @@ def test_propensities_by_name_and_by_column(run: Run, data: Path, model: Path, t
     code, out, err = run("evaluate", tmp_path / "known", data, "--json")
     assert (code, err) == (0, "")
     judged = json.loads(out)
-    assert judged["estimated"]["assumption"] == "the propensities are right"
+    assert judged["estimated"]["assumption"] == "the chances of a label are right"
     table = pd.read_csv(data)
     mine = pue.load(tmp_path / "known")
     expected = pue.estimate_metrics(
@@ -682,7 +682,7 @@ def test_results_never_replace_what_they_came_from(run: Run, data: Path, model: 
 def test_evaluation_with_truth_with_labels_and_with_neither(run: Run, data: Path, model: Path, tmp_path: Path) -> None:
     both = given(run, "evaluate", model, data, "--truth", "truth")
     assert both["trained_on"] is True
-    assert both["estimated"]["assumption"] == "the propensities are right"
+    assert both["estimated"]["assumption"] == "the chances of a label are right"
     assert both["scar"]["assumption"] == "labels are a random sample of the positives"
     table = pd.read_csv(data)
     table.drop(columns="fraud").to_csv(tmp_path / "audited.csv", index=False)

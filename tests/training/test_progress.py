@@ -11,7 +11,7 @@ from pue.core.data import PUData
 from pue.core.risks import upu
 from pue.core.weights import uniform
 from pue.training import Batching, EpochRecord, Training, train
-from pue.training.progress import describe, step_progress
+from pue.training.progress import _Clock, describe, step_progress
 
 RECORDS = [EpochRecord(0, 0.51234, 0.25, 1.0), EpochRecord(1, 0.4, 0.0, 1.0, 0.45678)]
 
@@ -81,3 +81,16 @@ def test_training_reports_to_standard_error(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("risk ") == lines
+
+
+def test_a_line_now_and_then_whichever_run_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("pue.training.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("pue.training.progress._CLOCK", _Clock())
+    quiet = console(terminal=False)
+    for _ in range(10):  # runs of 25 seconds
+        with step_progress(5, "epoch", title="training", show=60.0, console=quiet) as move:
+            for epoch in range(5):
+                now[0] += 5
+                move(epoch + 1, status="risk")
+    assert len(quiet.file.getvalue().splitlines()) == 4

@@ -27,6 +27,7 @@ from pue.app.preparation import Preparation, prepare, threads
 from pue.app.recipe import Recipe, Say
 from pue.app.rows import Rows
 from pue.app.threshold import HeldOut, choose_threshold
+from pue.app.time_budget import sized
 from pue.basis import KNOWN, Wishes, settle_propensities
 from pue.core.data import PUData
 from pue.core.machine import one_thread
@@ -101,7 +102,7 @@ def compare(
         raise InvalidInput("there is nothing to compare: name candidates such as nnpu+auto.")
     if rows.propensity is None and any(candidate.propensity == KNOWN for candidate in wanted):
         raise InvalidInput("there are no known propensities: name their column with --propensity column:COL.")
-    checksum = _checksum(rows)
+    recipe, checksum = sized(recipe, rows.data), _checksum(rows)
     files = {} if folder is None else {each: folder / _name(checksum, recipe, each) for each in wanted}
     results: dict[Candidate, Result] = {}
     for candidate, file in files.items():

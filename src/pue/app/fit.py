@@ -22,6 +22,7 @@ from pue.app.rows import Rows
 from pue.app.stream import StreamedRows
 from pue.app.summary import summarize
 from pue.app.threshold import HeldOut, choose_threshold
+from pue.app.time_budget import timed
 from pue.core.data import Scenario, is_image
 from pue.core.weights import RowWeights, effective_sample_size
 from pue.errors import InvalidInput, PueWarning
@@ -49,6 +50,7 @@ def fit_model(
         warnings.simplefilter("always", PueWarning)
         prepared = prepare(rows, recipe, say, None if audit is None else audit.prior)
         learning, prepared = (rows, prepared) if audit is None else audit.teach(rows, prepared)
+        recipe = timed(learning, recipe, prepared, time.perf_counter() - started, say)
         say("training")
         recipe, classifier, scored = _learn_or_fall_back(learning, recipe, prepared, say)
         say("probabilities, threshold and estimated metrics")

@@ -44,6 +44,17 @@ class HeldOutScores:
     """How many held-out rows each stands for; None: one."""
 
 
+def epochs_in_all(n_rows: int, folds: int) -> float:
+    """How often all rows are learnt from in an epoch of the classifier and one of every copy that holds rows out.
+
+    >>> epochs_in_all(1_000, folds=5), epochs_in_all(100_000, folds=5)
+    (5.0, 1.8)
+    """
+    if n_rows > ONCE:
+        return 1 - HELD_OUT
+    return 1.8 if n_rows > WHOLE else float(folds)
+
+
 def learn(rows: Rows | StreamedRows, recipe: Recipe, prepared: Preparation, say: Say) -> tuple[Any, HeldOutScores]:
     """The classifier of a recipe and its held-out scores."""
     if isinstance(rows, Rows):

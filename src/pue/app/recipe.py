@@ -33,9 +33,12 @@ class Recipe:
     folds: int = 5
     """Few folds make estimates pessimistic: their models see fewer labels than the final one."""
     epochs: int | None = None
+    """Of a network; None: by size, see `pue.app.time_budget`."""
+    time_budget: float | None = None
+    """Instead: seconds that a fit may take, about."""
     jobs: int = 1
     seed: int = 0
-    progress: bool | None = None
+    progress: bool | float | None = None
     """Whether training shows a bar, as in `PUClassifier`."""
     labeling_columns: tuple[str, ...] = ()
     """Columns that the labeling depends on, if they are known: with propensity "auto"."""
@@ -59,5 +62,7 @@ class Recipe:
             )
         if (self.labeling_columns or self.ignore_for_labeling) and self.propensity != "auto":
             raise InvalidInput(f"columns of the labeling go with propensity 'auto'; got {self.propensity or 'none'!r}.")
+        if self.time_budget is not None and (self.epochs is not None or not self.time_budget > 0):
+            raise InvalidInput("a time budget is a number of seconds above 0, and takes the place of epochs.")
         Scenario.parse(self.scenario)
         check_rule(self.threshold, self.precision)

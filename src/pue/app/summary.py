@@ -23,8 +23,14 @@ from pue.judging.estimates import DRAWS, ESTIMATED, EstimatedMetrics, estimate_m
 from pue.judging.sensitivity import GAMMAS
 from pue.judging.worlds import Doubts
 from pue.propensity import PropensityReport
+from pue.trees import LEARNERS
 
 POINTS = 101
+OF_NETWORKS = (
+    "batch_size", "batching", "checkpoint_every", "criterion", "device", "dtype", "epochs", "keep", "labeled_rows",
+    "lr", "optimizer", "schedule", "validation", "weight_decay",
+)  # fmt: skip
+"""Settings that say nothing about trees."""
 
 
 def summarize(
@@ -139,12 +145,13 @@ def _method(recipe: Recipe, prepared: Preparation, classifier: Any, seconds: flo
         name: value
         for name, value in classifier.get_params(deep=False).items()
         if isinstance(value, str | int | float | bool) and name not in ("progress", "propensity")
+        if name not in OF_NETWORKS or recipe.method not in LEARNERS
     }
     source = "labels taken as unbiased" if prepared.report is None else prepared.report.source or str(recipe.propensity)
     name = recipe.method
     return {
         "name": name,
-        "display": f"{name} with weights by inverse propensity" if prepared.e is not None else name,
+        "display": f"{name}, weighted by the chance of a label" if prepared.e is not None else name,
         "propensity": source,
         "model": str(getattr(classifier, "backbone", type(classifier).__name__)),
         "settings": settings,

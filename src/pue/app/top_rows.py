@@ -14,6 +14,7 @@ from pue.app.predict import score_batches
 from pue.app.roles import Roles
 from pue.app.sources.labels import meanings
 from pue.app.sources.opening import Source
+from pue.app.thumbnails import thumbnail
 
 TOP, WIDEST, REASONS = 20, 60, 3
 
@@ -35,7 +36,13 @@ def top_rows(model: PUModel, source: Source, roles: Roles) -> dict[str, Any]:
         best = sorted([*best, *new], key=lambda found: -found.probability)[:TOP]
         start += len(p)
     table = {"columns": ["row", "P(positive)", *shown], "rows": [found.cells for found in best]}
-    return {**table, "why": _why(model, [found.frame for found in best])}
+    pictures = _pictures(source, [found.cells[0] for found in best])
+    return {**table, "why": _why(model, [found.frame for found in best]), "images": pictures}
+
+
+def _pictures(source: Any, rows: list[int]) -> list[str]:
+    """Thumbnails of these rows; none of a table."""
+    return [thumbnail(source.images(row, row + 1)[0]) for row in rows] if source.kind == "images" else []
 
 
 @dataclass(frozen=True, eq=False)

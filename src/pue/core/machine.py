@@ -1,4 +1,4 @@
-"""The machine: how much memory there is, how amounts of it are written, how many threads compute, and where."""
+"""The machine: how much memory there is, how many threads compute, and where; how amounts and times are written."""
 
 from __future__ import annotations
 
@@ -36,6 +36,28 @@ def show_bytes(n: float) -> str:
     """
     unit = next((unit for unit in ("t", "g", "m") if n >= UNITS[unit]), "k")
     return f"{n / UNITS[unit]:.3g} {unit.upper()}B"
+
+
+def parse_seconds(text: str) -> float:
+    """
+    >>> parse_seconds("90"), parse_seconds("90 s"), parse_seconds("1.5m"), parse_seconds("2h")
+    (90.0, 90.0, 90.0, 7200.0)
+    """
+    found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*(s|m|h|)(?:ec|in)?\s*", text.lower())
+    if found is None or float(found[1]) == 0:
+        raise InvalidInput(f"{text[:40]!r} is no length of time. Write it as 90s, 10m or 2h.")
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
+
+
+def show_seconds(seconds: float) -> str:
+    """
+    >>> show_seconds(7), show_seconds(60), show_seconds(150), show_seconds(5400)
+    ('7 s', '1 min', '2.5 min', '1.5 h')
+    """
+    for length, unit in ((3600, "h"), (60, "min")):
+        if seconds >= 0.99 * length:
+            return f"{seconds / length:.2g} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def available_memory() -> int:

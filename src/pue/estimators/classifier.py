@@ -98,8 +98,9 @@ class PUClassifier(PUEstimator):
         Where checkpoints lie; a fit with the same data and settings continues from the newest.
     checkpoint_every : int
         Epochs between two checkpoints.
-    progress : None or bool
-        None: a bar on a terminal, else silence. True: also elsewhere. False: never.
+    progress : None, bool or float
+        None: a bar on a terminal, else silence. True: also elsewhere. False: never. A number: elsewhere a line after so
+        many seconds.
     random_state : None, int or RandomState
     positive : the word that marks labeled positives in `y`, "fraud"; None: `y` holds 1, 0 and -1.
 
@@ -159,7 +160,7 @@ class PUClassifier(PUEstimator):
     dtype: Literal["auto", "float32", "float64"] = "auto"
     checkpoint_dir: str | Path | None = None
     checkpoint_every: int = 1
-    progress: bool | None = None
+    progress: bool | float | None = None
     random_state: int | np.random.RandomState | None = None
     positive: str | None = None
 

@@ -72,7 +72,7 @@ class EstimatedMetrics:
     n_population: int
     level: float
     assumption: str
-    """What has to hold: "labels are a random sample of the positives" or "the propensities are right"."""
+    """What has to hold: "labels are a random sample of the positives" or "the chances of a label are right"."""
     trivial: str | None = None
     """Set where the predictor does not tell rows apart: "calls every row positive", …"""
     bounds: dict[float, dict[str, tuple[float, float]]] = field(default_factory=dict)
@@ -134,7 +134,7 @@ def estimate_metrics(
     if draws:
         low, high = around(point, np.array([sample.figures(world) for world in doubts.draw(draws, seed)]), level)
     chosen = s == 1
-    worth = weights.positive[chosen]
+    worth, believed = weights.positive[chosen], torch.from_numpy(doubts.center.positive)[chosen]
     return EstimatedMetrics(
         **{name: Estimate(*map(float, row)) for name, *row in zip(ESTIMATED, point, low, high, strict=True)},
         prior=prior,
@@ -142,9 +142,9 @@ def estimate_metrics(
         effective_labeled=effective_sample_size(worth),
         n_population=int((weights.background > 0).sum()),
         level=level,
-        assumption="labels are a random sample of the positives" if e is None else "the propensities are right",
+        assumption="labels are a random sample of the positives" if e is None else "the chances of a label are right",
         trivial=describe_trivial(g, float(point[6])),
-        bounds={gamma: dict(_worst(g[chosen] >= threshold, worth, prior, point[6], gamma)) for gamma in gammas},
+        bounds={gamma: dict(_worst(g[chosen] >= threshold, believed, prior, point[6], gamma)) for gamma in gammas},
     )
 
 

@@ -37,7 +37,7 @@ class Task:
     """The loss asked for; None: the method's own."""
     device: torch.device = torch.device("cpu")  # noqa: RUF009 (immutable)
     checkpointing: Checkpointing | None = None
-    progress: bool | None = None
+    progress: bool | float | None = None
     stream: RowStream | None = None
     """Where all rows but those of `data` come from, if they are not in memory."""
     learner: Learner | None = None

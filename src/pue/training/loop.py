@@ -48,7 +48,7 @@ def train(
     seed: int,
     device: str | torch.device = "cpu",
     checkpointing: Checkpointing | None = None,
-    progress: bool | None = None,
+    progress: bool | float | None = None,
     reduce: Reduce = no_reduction,
     stream: RowStream | None = None,
     on_epoch: Callable[[EpochRecord, nn.Module], None] | None = None,

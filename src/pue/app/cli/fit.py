@@ -38,6 +38,7 @@ def fit(
     ] = None,
     calibration: Annotated[str, typer.Option(help="auto, platt or isotonic.")] = "auto",
     epochs: shared.Epochs = None,
+    time_budget: shared.TimeBudget = None,
     jobs: shared.Jobs = 1,
     memory: Annotated[
         str | None,
@@ -81,7 +82,7 @@ def fit(
 
       pue fit events/ --label fraud -o model --engine ray --address head:6379 --workers 8
 
-      pue fit scans/ --labels scans.csv --label positive --image-size 64 -o model
+      pue fit scans/ --labels scans.csv --label positive --image-size 64 --time-budget 10m -o model
     """
     first = shared.rank() == 0  # of the processes that torchrun starts, one speaks and writes
     voice = Voice(as_json=as_json and first, quiet=quiet or not first)
@@ -96,13 +97,14 @@ def fit(
     from pue.app.cli.terminal import metrics_table, model_lines
     from pue.app.fit_source import fit_source
     from pue.app.ray_fit import Job, fit_on
-    from pue.core.machine import parse_bytes
+    from pue.core.machine import parse_bytes, parse_seconds
     from pue.engines import open_engine
     from pue.training.processes import process_group
 
     allowed = None if memory is None else parse_bytes(memory)
     roles = shared.roles_of(label, row_id, ignore, truth, propensity, keep, positive, nodata)
-    training = {"method": method, "epochs": epochs, "jobs": jobs, "progress": voice.progress}
+    time = {"epochs": epochs, "time_budget": None if time_budget is None else parse_seconds(time_budget)}
+    training = {"method": method, **time, "jobs": jobs, "progress": voice.progress}
     labeling = shared.labeling_of(labeling_columns, ignore_for_labeling)
     decision = {"threshold": shared.number_or_name(threshold), "precision": target_precision}
     others = {"calibration": calibration, **training, **labeling, **decision}

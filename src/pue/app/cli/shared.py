@@ -62,6 +62,9 @@ ScenarioName = Annotated[
 Labels = Annotated[Path | None, typer.Option("--labels", help="CSV with a column 'file', for a folder of images.")]
 ImageSize = Annotated[int | None, typer.Option(help="Height and width that images are resized to.", min=1)]
 Epochs = Annotated[int | None, typer.Option(help="Of a network's training.", show_default="by size", min=1)]
+TimeBudget = Annotated[
+    str | None, typer.Option(help="Or epochs that fit into a time: 90s, 10m.", show_default="about 1m for images")
+]
 Jobs = Annotated[int, typer.Option(help="Processes for held-out scores.", min=1)]
 Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=2**32 - 1)]
 Engine = Annotated[str, typer.Option(help="Who does the work: local, or ray, here or on a cluster.")]
@@ -73,6 +76,9 @@ Workers = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+
+
+MINUTE = 60.0
 
 
 def plain(console: Console, text: str, style: str | None = None) -> None:
@@ -90,9 +96,9 @@ class Voice:
             self.out = Console(width=120)
 
     @property
-    def progress(self) -> bool | None:
-        """Whether training shows a bar; None: on a terminal."""
-        return False if self.quiet or self.as_json else None
+    def progress(self) -> bool | float:
+        """Whether training shows a bar on a terminal, and elsewhere a line a minute."""
+        return False if self.quiet or self.as_json else MINUTE
 
     def say(self, text: str) -> None:
         """What happens next."""

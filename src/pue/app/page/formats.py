@@ -51,6 +51,18 @@ def share(value: object) -> str:
     return "<0.001%" if 0 < x < 1e-5 else f"{number(100 * x)}%"
 
 
+def roughly(value: object) -> str:
+    """A share to a tenth of a percent, where more would not be believed.
+
+    >>> roughly(0.00003), roughly(0.0), roughly(0.0358), roughly(0.249), roughly(1.0)
+    ('<0.1%', '0%', '3.6%', '24.9%', '100%')
+    """
+    x = finite(value)
+    if x is None or not 0 < x < 0.9995:
+        return share(value)
+    return "<0.1%" if x < 0.0005 else f"{100 * x:.1f}%"
+
+
 def level(value: object) -> str:
     """
     >>> level(0.95)

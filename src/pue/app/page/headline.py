@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pue.app.page.formats import METRICS, count, date, duration, finite, interval, level, metric, number, p_value, share
+from pue.app.page.formats import METRICS, count, date, duration, finite, interval, level, metric, number, share
 from pue.app.page.trust import trust
 
 FIGURES = ("f1", "precision", "recall")
@@ -43,10 +43,10 @@ def _method(method: Mapping[str, Any]) -> str:
     name = method.get("display") or method.get("name")
     if not name:
         return ""
-    model = f" ({method['model']})" if method.get("model") else ""
-    propensity = f", chances of a label: {method['propensity']}" if method.get("propensity") else ""
+    model = str(method.get("model") or "")
+    model = f" ({model})" if model and model not in str(name) else ""
     took = f", in {duration(method['seconds'])}" if finite(method.get("seconds")) is not None else ""
-    return f"Learnt with {name}{model}{propensity}{took}."
+    return f"Learnt with {name}{model}{took}."
 
 
 def _figures(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -71,10 +71,9 @@ def _bias(summary: Mapping[str, Any]) -> str:
     scar = summary.get("scar")
     if not scar:
         return ""
-    p = p_value(scar.get("p_value"))
     if scar.get("rejected"):
-        return f"The labels are not a fair sample of the positives ({p})."
-    return f"Nothing shows that the labels are an unfair sample of the positives ({p})."
+        return "The labels are not a fair sample of the positives."
+    return "Nothing shows that the labels are an unfair sample of the positives."
 
 
 def _prior(summary: Mapping[str, Any]) -> str:

@@ -19,12 +19,14 @@ from pue.app.page.formats import (
     metric,
     number,
     p_value,
+    roughly,
     setting,
     share,
 )
 from pue.app.page.histograms import both, histogram, null_histogram, shares_above
 from pue.app.page.ranges import bar, forest, in_words, prior_range
 from pue.app.page.threshold import own_line, score_bins, score_histogram, threshold_section
+from pue.app.thumbnails import is_thumbnail
 
 Summary = Mapping[str, Any]
 View = dict[str, Any]
@@ -40,6 +42,10 @@ DONE = (
 HOW = {
     "platt": "Scores became probabilities by a logistic curve.",
     "isotonic": "Scores became probabilities by the best rising steps.",
+}
+SAMPLING = {
+    "single_sample": "one table, of which some rows are labeled",
+    "case_control": "labeled rows collected beside the others",
 }
 MOST_DRIVERS, MOST_ROWS, MOST_COLUMNS = 12, 100, 300
 
@@ -76,8 +82,17 @@ def _metrics(summary: Summary) -> View | None:
         "level": level(metrics.get("level")),
         "n_labeled": count(metrics.get("n_labeled")),
         "n_population": count(metrics.get("n_population")),
-        **{name: str(metrics.get(name) or "") for name in ("how", "assumption", "trivial")},
+        "how": _sentence(str(metrics.get("how") or "")),
+        **{name: str(metrics.get(name) or "") for name in ("assumption", "trivial")},
     }
+
+
+def _sentence(text: str) -> str:
+    """
+    >>> _sentence("rows scored by others")
+    'Rows scored by others.'
+    """
+    return text and text[:1].upper() + text[1:].rstrip(".") + "."
 
 
 def _bias(summary: Summary) -> View | None:
@@ -129,10 +144,10 @@ def _propensity(summary: Summary) -> View | None:
         "found": found,
         "chart": histogram(
             "propensities",
-            "Propensities of labeled and unlabeled rows",
+            "Chances of a label, of labeled and unlabeled rows",
             "The labeled rows are an outline, the unlabeled ones an area.",
             both(found.get("labeled"), found.get("unlabeled")),
-            "propensity",
+            "chance of a label",
         ),
         "weights": weight_curve(found.get("weight_curve") or []),
     }
@@ -154,9 +169,16 @@ def _calibration(summary: Summary) -> View | None:
     method = str(found.get("method") or "")
     return {
         "chart": chart,
-        "bins": found["bins"],
+        "bins": [
+            [*(roughly(each.get(name)) for name in ("predicted", "estimated")), _ends(each), share(each.get("share"))]
+            for each in found["bins"]
+        ],
         "method": HOW.get(method, method),
     }
+
+
+def _ends(each: Summary) -> str:
+    return interval(each.get("low"), each.get("high"), roughly)
 
 
 def _bounds(summary: Summary) -> View | None:
@@ -182,11 +204,13 @@ def _top(summary: Summary) -> View | None:
     if len(why) == len(rows):
         names = [*names[:2], "moved most by", *names[2:]]
         rows = [[*row[:2], words, *row[2:]] for row, words in zip(rows, why, strict=True)]
+    images = [address if is_thumbnail(address) else "" for address in top.get("images") or []]
     columns = list(zip(*rows[:MOST_ROWS], strict=True))
     numeric = [any(finite(value) is not None for value in values) for values in columns]
     return {
         "columns": list(zip([str(name) for name in names], numeric, strict=True)),
         "rows": [list(zip(row, numeric, strict=True)) for row in zip(*map(column, columns), strict=True)],
+        "images": images[:MOST_ROWS] if len(images) == len(rows) and any(images) else [],
         "more": max(0, len(rows) - MOST_ROWS),
     }
 
@@ -231,10 +255,10 @@ def _made(summary: Summary) -> View | None:
         ("Data", data.get("source")),
         ("Label column", data.get("label")),
         ("Identifier column", data.get("id")),
-        ("Sampling", str(data.get("scenario") or "").replace("_", " ") or None),
+        ("Sampling", SAMPLING.get(str(data.get("scenario")), data.get("scenario"))),
         ("Method", method.get("display") or method.get("name")),
         ("Model", method.get("model")),
-        ("Propensities", method.get("propensity")),
+        ("Chances of a label", method.get("propensity")),
         ("Seed", method.get("seed")),
         ("Made with", f"pue {summary['version']}" if summary.get("version") else None),
     ]
