@@ -78,8 +78,7 @@ def cells(runs: list[Run], choose: str) -> str:
     """At the epoch with the highest `choose`: test accuracy and what it gains over the last epoch, mean ± sd over the
     seeds, and which epoch that is; then the mean correlation of `choose` with the test accuracy over the epochs.
     """
-    epochs = [stop(one, choose) for one in runs]
-    found = [100 * one["history"][epoch]["accuracy"] for one, epoch in zip(runs, epochs, strict=True)]
+    epochs, found = [stop(one, choose) for one in runs], chosen(runs, choose)
     gains = [value - 100 * one["history"][-1]["accuracy"] for value, one in zip(found, runs, strict=True)]
     texts = [spread(found), spread(gains, "+"), ", ".join(str(epoch + 1) for epoch in epochs), "–"]
     if choose in runs[0]["history"][0] and choose != "accuracy":
@@ -121,41 +120,41 @@ def select(runs: list[Run], method: str, *, held_out: bool) -> list[Run]:
 
 
 def draw(runs: list[Run], path: Path) -> None:
-    """Test accuracy over the epochs, a line a seed, and where each criterion would have stopped."""
+    """For every criterion the test accuracy of the epoch that it chooses: a dot a seed, mean ± sd below; the lines are
+    the last epoch and the best one."""
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), sharey=True, layout="constrained")
-    shapes = {"risk": ("o", 140), "pa": ("s", 70), "pauc": ("^", 34)}  # a smaller one can lie on a larger one
+    choices = {f"{title}, {form}": f"{name} {form}" for name, title in NAMES.items() for form in FORMS}
+    figure, panels = plt.subplots(1, 2, figsize=(10, 3.6), sharex=True, sharey=True, layout="constrained")
     for axes, method in zip(panels, METHODS, strict=True):
-        for one in select(runs, method, held_out=True):
-            curve = [100 * epoch["accuracy"] for epoch in one["history"]]
-            axes.plot(range(1, len(curve) + 1), curve, color="#bbbbbb", linewidth=1, zorder=1)
-            for name, title in NAMES.items():
-                for form, face in (("plain", "white"), ("weighted", "#3b7dd8")):
-                    epoch = stop(one, f"{name} {form}")
-                    axes.scatter(
-                        epoch + 1,
-                        curve[epoch],
-                        marker=shapes[name][0],
-                        s=shapes[name][1],
-                        facecolor=face,
-                        linewidth=0.8,
-                        edgecolor="white" if form == "weighted" else "#222222",
-                        label=f"{title}, {form}",
-                        zorder=2 + list(shapes).index(name),
-                    )
-        axes.set_title(method, fontsize=11)
-        axes.set_xlabel("epoch")
+        mine = select(runs, method, held_out=True)
+        for name, color, dashes in (("last", "#222222", "-"), ("accuracy", "#009e73", "--")):
+            title = "last epoch, mean" if name == "last" else "best epoch by the test set, mean"
+            axes.axvline(float(np.mean(chosen(mine, name))), color=color, ls=dashes, lw=1.2, label=title)
+        for place, choose in enumerate(choices.values()):
+            found, color = chosen(mine, choose), "#8c8c8c" if choose.endswith("plain") else "#0072b2"
+            axes.plot(found, [place - 0.14] * len(found), "o", ms=4, mew=0, color=color, alpha=0.5)
+            deviation = np.std(found, ddof=1) if len(found) > 1 else 0.0
+            axes.errorbar(np.mean(found), place + 0.14, xerr=deviation, fmt="o", ms=4, capsize=4, lw=1.4, color=color)
+        axes.set_yticks(range(len(choices)), list(choices))
+        axes.set_ylim(len(choices) - 0.5, -0.5)
+        axes.set_title(method, fontsize=11, loc="left")
+        axes.set_xlabel("test accuracy of the chosen epoch, %")
+        axes.grid(axis="both", alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
-    panels[0].set_ylabel("test accuracy, %")
-    handles, labels = panels[1].get_legend_handles_labels()
-    once = dict(zip(labels, handles, strict=True))
-    panels[1].legend(once.values(), once.keys(), frameon=False, ncols=3, fontsize=8, loc="lower right")
-    figure.suptitle("Where held-out rows without a single negative would stop (line: one seed)", fontsize=11)
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), frameon=False, fontsize=8, ncols=2, loc="outside lower center"
+    )
+    figure.suptitle("Stopping by held-out rows without a single negative (a dot: a seed; mean ± sd)", fontsize=11)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130, metadata={"Software": None})
     plt.close(figure)
+
+
+def chosen(runs: list[Run], choose: str) -> list[float]:
+    """Test accuracies, in percent, of the epochs that a criterion chooses."""
+    return [100 * one["history"][stop(one, choose)]["accuracy"] for one in runs]
 
 
 def main() -> None:

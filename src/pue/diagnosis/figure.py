@@ -25,19 +25,19 @@ def draw(d: Diagnosis) -> Any:
 
 
 def _draw_propensity(panel: Any, d: Diagnosis) -> None:
-    panel.set_title("Propensity")
+    panel.set_title("Chances of a label")
     if d.propensity is None or d.unlabeled_propensity is None:
         panel.text(0.5, 0.5, "not estimated", ha="center", transform=panel.transAxes)
         return
     bins = np.linspace(0, float(max(d.propensity.max(), d.unlabeled_propensity.max())), 31)
     for values, name in ((d.unlabeled_propensity, "unlabeled rows"), (d.propensity, "labeled rows")):
         panel.hist(values.numpy(), bins=bins, density=True, alpha=0.6, label=name)
-    panel.set_xlabel("estimated propensity")
+    panel.set_xlabel("estimated chance of a label")
     panel.legend()
 
 
 def _draw_weights(panel: Any, d: Diagnosis) -> None:
-    panel.set_title("Weights")
+    panel.set_title("How the weight is spread")
     if d.propensity is None or d.report is None:
         panel.text(0.5, 0.5, "not estimated", ha="center", transform=panel.transAxes)
         return
@@ -50,7 +50,7 @@ def _draw_weights(panel: Any, d: Diagnosis) -> None:
 
 
 def _draw_null(panel: Any, d: Diagnosis) -> None:
-    panel.set_title("SCAR test")
+    panel.set_title("Are the labels a fair draw (SCAR)?")
     if d.scar is None:
         panel.text(0.5, 0.5, "too few rows", ha="center", transform=panel.transAxes)
         return
@@ -66,6 +66,8 @@ def _draw_drivers(panel: Any, d: Diagnosis) -> None:
         panel.text(0.5, 0.5, "no table", ha="center", transform=panel.transAxes)
         return
     top = d.drivers[:10][::-1]
-    panel.barh([driver.name for driver in top], [driver.difference for driver in top])
+    panel.plot([driver.difference for driver in top], range(len(top)), "o", color="C0")
+    panel.hlines(range(len(top)), 0, [driver.difference for driver in top], color="C0", linewidth=1.5)
+    panel.set_yticks(range(len(top)), [driver.name for driver in top])
     panel.axvline(0, color="0.3", linewidth=1)
     panel.set_xlabel("standard deviations")

@@ -39,7 +39,7 @@ def accuracy_dots(rows: Sequence[ResultRow], title: str) -> Figure:
             seeds = [record.percent("accuracy") for record in row.ours.records]
             ours, color = row.ours.metric("accuracy"), KINDS[_kind(row.row_name)]
             axes.plot(seeds, [y - 0.26] * len(seeds), "o", ms=3.5, mew=0, color=color, alpha=0.45)
-            axes.errorbar(ours.mean, y, xerr=ours.sd, fmt="o", ms=4.5, capsize=3, lw=1.4, color=color)
+            axes.errorbar(ours.mean, y, xerr=ours.sd, fmt="o", ms=3.5, capsize=4.5, capthick=1.4, lw=1.4, color=color)
         if row.paper:
             printed = row.paper.metrics["accuracy"]
             axes.errorbar(printed.mean, y + 0.26, xerr=printed.sd, fmt="D", ms=4, capsize=3, lw=1.2, color=INK)
@@ -47,7 +47,7 @@ def accuracy_dots(rows: Sequence[ResultRow], title: str) -> Figure:
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlabel("test accuracy, %")
     _legend_of_dots(axes, rows)
-    return _finish(figure, axes, title, grid="both")
+    return _finish(figure, axes, f"Test accuracy: {title}", grid="both")
 
 
 def alpha_curve(groups: Sequence[Group], title: str) -> Figure:
@@ -67,8 +67,9 @@ def alpha_curve(groups: Sequence[Group], title: str) -> Figure:
         distances = [(_alpha(each), distance) for each in mine if (distance := each.over_seeds(_share_distance))]
         _curve(bottom, distances, row)
     top.set_ylabel("test accuracy, %")
-    bottom.set_ylabel("share distance")
-    bottom.set_xlabel("weight $α_e$ of the propensity network's regularizer (mean ± sd; dots are seeds)")
+    bottom.set_ylabel("distance of the class shares\nfrom the true ones")
+    spread = _spread([each.metric("accuracy") for each in swept])
+    bottom.set_xlabel(f"weight $α_e$ of the propensity network's regularizer ({spread})")
     bottom.set_xticks(sorted({_alpha(each) for each in swept}))
     bottom.set_ylim(bottom=0)
     top.legend(frameon=False, fontsize=8)
@@ -92,10 +93,11 @@ def gain_against_bias(rows: Sequence[ResultRow], title: str) -> Figure:
     for term in (True, False):
         _paper_gains(axes, term)
     axes.set_xlabel("label bias: total variation distance of the label mix from uniform")
-    axes.set_ylabel("gain over the plain row, points (mean ± sd, paired)")
+    spread = _spread([gain for points in series.values() for _, gain in points])
+    axes.set_ylabel(f"gain over the plain row, points ({spread})")
     handles, labels = axes.get_legend_handles_labels()
     axes.legend(handles[::-1], labels[::-1], frameon=False, fontsize=8)
-    return _finish(figure, axes, title, grid="y")
+    return _finish(figure, axes, f"What weighting gains as labels grow more biased: {title}", grid="y")
 
 
 def share_bars(classes: Sequence[str], shares: Mapping[str, Sequence[float]], line: str, title: str) -> Figure:
@@ -138,7 +140,8 @@ def _kind(row: str) -> str:
 
 def _legend_of_dots(axes: Axes, rows: Sequence[ResultRow]) -> None:
     kinds = {_kind(row.row_name) for row in rows if row.ours}
-    shown = {f"{kind}, mean ± sd": color for kind, color in KINDS.items() if kind in kinds}
+    spread = _spread([row.ours.metric("accuracy") for row in rows if row.ours])
+    shown = {f"{kind}, {spread}": color for kind, color in KINDS.items() if kind in kinds}
     marks = [Line2D([], [], marker="o", ms=4.5, color=color, label=label) for label, color in shown.items()]
     marks.append(Line2D([], [], marker="o", ms=3.5, mew=0, color=INK, alpha=0.45, ls="", label="a seed"))
     if any(row.paper for row in rows):
@@ -150,7 +153,15 @@ def _curve(axes: Axes, points: Sequence[tuple[float, MeanSd]], label: str, regul
     color, marker, dashes = REGULARIZED[regularized]
     x, y = [x for x, _ in points], [found.mean for _, found in points]
     error = [found.sd or 0.0 for _, found in points]
-    axes.errorbar(x, y, yerr=error, marker=marker, ms=5, capsize=3, lw=1.4, label=label, color=color, ls=dashes)
+    axes.errorbar(
+        x, y, yerr=error if any(error) else None, marker=marker, ms=4, capsize=4.5, capthick=1.4, lw=1.4, label=label,
+        color=color, ls=dashes,
+    )  # fmt: skip
+
+
+def _spread(found: Sequence[MeanSd]) -> str:
+    """What a mark with its bar is: where no row has two seeds there is no bar to explain."""
+    return "mean ± sd" if any(each.sd is not None for each in found) else "one seed"
 
 
 def _alpha(each: Group) -> float:
