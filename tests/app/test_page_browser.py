@@ -298,3 +298,23 @@ def test_paper_shows_the_chosen_threshold_in_dark_ink(visit, scheme):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgba(0, 0, 0, 0)"
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(30, 31, 33)"
     assert page.evaluate(CONTRAST)["td"] >= 7
+
+
+@pytest.mark.parametrize(("width", "height"), [(1100, 850), (390, 844)], ids=["desktop", "phone"])
+def test_verdict_precision_and_next_step_are_seen_without_scrolling(visit, width, height):
+    page = visit("full", viewport={"width": width, "height": height}).page
+    assert page.locator(".trust").inner_text().count("Next:") == 1
+    figure = page.locator(".figures > div", has_text="Precision")
+    assert "–" in figure.locator("small").inner_text(), "with its interval"
+    for seen in (page.locator(".trust"), figure):
+        box = seen.bounding_box()
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= height
+
+
+def test_paper_shows_colors_and_no_frame_around_charts(visit):
+    page = visit("full").page
+    page.emulate_media(media="print")
+    style = "element => [getComputedStyle(element).borderLeftWidth, getComputedStyle(element).paddingLeft]"
+    assert {tuple(page.evaluate(style, each)) for each in page.query_selector_all("main svg")} == {("0px", "0px")}
+    assert page.evaluate(style, page.query_selector(".trust"))[0] == "6px"
