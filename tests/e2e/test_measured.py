@@ -93,6 +93,8 @@ def test_the_page_on_evaluation_shows_hits_and_drift() -> None:
     ratio = np.median([record["true"] / max(record["value"], 1) for record in hits])
     inside = sum(record["inside"] for record in hits)
     assert f"{inside} of {len(hits)} intervals held the true number of hits" in page
+    assert inside >= 0.9 * len(hits)
+    assert len({record["seed"] for record in hits}) >= 3
     assert f"the median of true over expected hits was {ratio:.2f}" in page
     alarms, columns = sum(record["alarms"] for record in drift), sum(record["columns"] for record in drift)
     assert f"{alarms} of {columns:,} columns that had not" in page
