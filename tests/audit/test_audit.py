@@ -101,7 +101,7 @@ def test_the_interval_holds_what_the_test_does_not_reject():
     drawn = effective(N, SIZE)
     kept = []
     for theta in np.linspace(0, 1, 801):
-        z = statistic(*ratio.statement(np.array(theta), SIZE), drawn, drawn * YES / N, drawn * (N - 2 / 3) / N)
+        z = statistic(*ratio.statement(np.array(theta), SIZE), drawn, drawn * YES / N, drawn * (N - 1 / 3) / N)
         if abs(z) <= Z:
             kept.append(theta)
     assert (low, high) == pytest.approx((kept[0], kept[-1]), abs=1.3e-3)
