@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from pue.audit.lesson import Lesson, combine, recalibrate, recalibrated, variance_share
+from pue.audit.lesson import Lesson, combine, recalibrate, recalibrated, best_share
 from pue.core.weights import pu
 from pue.errors import InvalidInput
 
@@ -103,14 +103,16 @@ def test_the_weights_are_those_of_the_two_risks_added_up():
     assert positive.sum() == pytest.approx(prior)
 
 
-def test_the_share_minimises_the_variance():
+def test_the_share_minimises_the_squared_error():
     lesson = Lesson(np.arange(30), np.arange(30) < 10, np.full(30, 0.05))
     omega, prior, n, q = np.full(20, 1 / 20), 0.3, 600, 0.1
     biased = sum(4 * prior**2 * q * (1 - q) * w * w for w in omega)
     unbiased = sum(q * (1 - q) / (n * d) ** 2 for d in lesson.chance)
     shares = np.linspace(0, 1, 2001)
-    best = shares[np.argmin((1 - shares) ** 2 * biased + shares**2 * unbiased)]
-    assert variance_share(prior, omega, lesson, n) == pytest.approx(best, abs=1e-3)
+    for doubt in (0.0, 0.2):
+        wrong = biased + 4 * prior**2 * q * (1 - q) * doubt**2
+        best = shares[np.argmin((1 - shares) ** 2 * wrong + shares**2 * unbiased)]
+        assert best_share(prior, omega, lesson, n, doubt) == pytest.approx(best, abs=1e-3)
 
 
 def test_recalibration_learns_slope_and_level_from_weighted_answers():

@@ -16,7 +16,7 @@ from pue.app.rows import Rows
 from pue.app.sources.opening import Source
 from pue.app.sources.problems import require_column
 from pue.app.stream import StreamedRows
-from pue.audit.lesson import Combined, Lesson, combine, recalibrate, recalibrated
+from pue.audit.lesson import DOUBT, Combined, Lesson, combine, recalibrate, recalibrated
 from pue.core.data import PUData, Scenario, possible_prior, select
 from pue.errors import InvalidInput, listed
 from pue.priors import PriorEstimate
@@ -41,10 +41,11 @@ class Taught:
         labels = rows.data.labels.numpy().astype(np.int64)
         a, b = self._agreement(rows, prepared)
         share: float | None = None
+        doubt = DOUBT if rows.propensity is None else 0.0
 
         def combined(e: Tensor | None) -> Combined:
             agreed = None if e is None else recalibrated(e.double().numpy(), a, b)
-            return combine(labels, agreed, self.lesson, share)
+            return combine(labels, agreed, self.lesson, share, doubt=doubt)
 
         found = combined(prepared.e)
         share = found.share
@@ -68,9 +69,15 @@ class Taught:
 def taught(answered: Answered, source: Source, rows: Rows | StreamedRows) -> Taught:
     """The answers of sheets about these rows."""
     if not isinstance(rows, Rows):
-        raise InvalidInput("answers are learnt from rows in memory. Allow as much with --memory, or leave out --audit.")
+        raise InvalidInput(
+            "answers are learnt from rows in memory, and these would be streamed. Allow as much with --memory, or give "
+            "the prior that pue audit read finds: --prior."
+        )
     if rows.scenario is not Scenario.SINGLE_SAMPLE:
-        raise InvalidInput("--audit goes with a single sample, in which the labeled rows are a part of the population.")
+        raise InvalidInput(
+            "--audit goes with a single sample, in which the labeled rows are a part of the population. With "
+            "case-control data give the prior that pue audit read finds: --prior."
+        )
     known = answered.plan.known
     if known.rows != rows.data.n_rows or known.positives != rows.counts[1]:
         raise InvalidInput(
