@@ -327,7 +327,7 @@ MUTANTS = [
     Mutant("audit/design.py", "return (self.drawn + self.before) / self.size", "return self.drawn / self.size",
            "a topped-up plan forgets its first rows",
            "test_audit.py::test_a_top_up_stays_a_random_sample_of_its_stratum"),
-    Mutant("audit/lesson.py", "answered[lesson.rows] = 1 / lesson.chance", "answered[lesson.rows] = 1",
+    Mutant("core/lesson.py", "answered[lesson.rows] = 1 / lesson.chance", "answered[lesson.rows] = 1",
            "answers count once, whatever their chance",
            "test_lesson.py::test_the_risk_of_the_answers_is_unbiased_whatever_the_labeling"),
 ]  # fmt: skip

@@ -113,11 +113,10 @@ def audited(
 
 
 def records(
-    table: str, labeling: str, audits: int, done: set[tuple[Any, ...]], folder: Path
+    table: str, labeling: str, kinds: list[tuple[str, int]], audits: int, done: set[tuple[Any, ...]], folder: Path
 ) -> Iterator[dict[str, Any]]:
-    """All models and sizes of one problem."""
-    designs = (*PLANS, *PLAIN)
-    wanted = [(table, labeling, model, n, design) for model in MODELS for n in ANSWERS for design in designs]
+    """All designs of one problem, for models and numbers of answers."""
+    wanted = [(table, labeling, *kind, design) for kind in kinds for design in (*PLANS, *PLAIN)]
     if done.issuperset(wanted):
         return
     problem = pose(table, labeling, 0)
@@ -156,6 +155,8 @@ def show(found: list[dict[str, Any]]) -> None:
     for name in ASKED:
         for n in ANSWERS:
             rows = [r for r in ours if r["n"] == n and name in r]
+            if not rows:
+                continue
             values = [100 * r[name][HELD] for r in rows]
             ends = "{:.1f} to {:.1f}".format(*np.percentile(values, [1, 99]))
             by = [_span(rows, name, kind) for kind in ("model", "labeling")]
@@ -177,6 +178,8 @@ def _against(found: list[dict[str, Any]], name: str, n: int, design: str, other:
     for r in rows:
         if r["design"] == design and theirs.get(key_of(r)[:4], 0) > 0:
             by_table.setdefault(r["table"], []).append(r[name][WIDTH] / theirs[key_of(r)[:4]])
+    if not by_table:
+        return "–"
     means = [float(np.mean(shares)) for shares in by_table.values()]
     whole = [share for shares in by_table.values() for share in shares]
     return f"{np.mean(whole):.2f} ± {np.std(means) / np.sqrt(len(means)):.2f}"
@@ -192,6 +195,8 @@ def main() -> None:
     parser.add_argument("--audits", type=int, default=250, help="of each cell")
     parser.add_argument("--tables", default="dev", help="dev, report, or names with commas between")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--answers", default=",".join(map(str, ANSWERS)))
     parser.add_argument("--scores", type=Path, default=Path(tempfile.gettempdir()) / "audit_scores")
     parser.add_argument("--show", action="store_true", help="only print what is there")
     args = parser.parse_args()
@@ -199,13 +204,14 @@ def main() -> None:
     mend(args.out)
     found = [json.loads(line) for line in args.out.read_text().splitlines()] if args.out.exists() else []
     done = {key_of(record) for record in found}
+    kinds = [(model, int(n)) for model in args.models.split(",") for n in args.answers.split(",")]
     tables = SETS.get(args.tables) or tuple(args.tables.split(","))
     if not args.show:
         warnings.simplefilter("ignore")
         for table in tables:
             for labeling in LABELINGS:
                 with args.out.open("a") as file:
-                    for record in records(table, labeling, args.audits, done, args.scores):
+                    for record in records(table, labeling, kinds, args.audits, done, args.scores):
                         found.append(rounded(record))
                         file.write(json.dumps(found[-1]) + "\n")
                 print(f"{table} {labeling}", file=sys.stderr, flush=True)

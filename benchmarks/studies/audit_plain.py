@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ends = tuple[Floats, Floats]
 
-STEPS, FINE = 45, 24
+STEPS, FINE = 32, 18
 
 
 def wilson(yes: Floats, n: Floats, size: float, z: float) -> Ends:

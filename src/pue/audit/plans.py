@@ -94,12 +94,7 @@ def plan(
     (50, True, 50)
     """
     p, s = _checked(scores, labels)
-    if purpose not in PURPOSES:
-        raise UnknownName("purpose", purpose, PURPOSES)
-    if design not in DESIGNS:
-        raise UnknownName("design", design, DESIGNS)
-    if n < FEWEST:
-        raise InvalidInput(f"n is the number of rows to look at, at least {FEWEST}; got {n}.")
+    require_asked(purpose, design, n)
     open_rows = np.flatnonzero(s == 0)
     if len(open_rows) == 0:
         raise InvalidInput("every row is labeled already: there is nothing to look at. Pass unlabeled rows too.")
@@ -129,6 +124,16 @@ def plan(
     return Plan(
         open_rows[chosen], place[chosen], tuple(strata), known, threshold, purpose, design, seed, (len(chosen),)
     )
+
+
+def require_asked(purpose: str, design: str, n: int) -> None:
+    """What is asked of a plan; files ask before they score their rows."""
+    if purpose not in PURPOSES:
+        raise UnknownName("purpose", purpose, PURPOSES)
+    if design not in DESIGNS:
+        raise UnknownName("design", design, DESIGNS)
+    if n < FEWEST:
+        raise InvalidInput(f"n is the number of rows to look at, at least {FEWEST}; got {n}.")
 
 
 def join(first: Plan, second: Plan) -> Plan:

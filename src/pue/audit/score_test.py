@@ -26,7 +26,7 @@ CENSUS = 1e12
 FREE = 0.5
 """How much of an answer a free share takes. One would be right at p̂; p̃ fulfils the statement and errs on the safe side
 already. Settled on development tables (docs/lab/audit.md)."""
-STEPS, FINE = 45, 24
+STEPS, FINE = 32, 18
 """Halvings of the search for a multiplier, and for an end of an interval."""
 
 

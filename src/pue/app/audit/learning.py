@@ -16,11 +16,11 @@ from pue.app.rows import Rows
 from pue.app.sources.opening import Source
 from pue.app.sources.problems import require_column
 from pue.app.stream import StreamedRows
-from pue.audit.lesson import DOUBT, Combined, Lesson, combine, recalibrate, recalibrated
-from pue.core.data import PUData, Scenario, possible_prior, select
+from pue.core.data import PUData, Scenario, possible_prior
+from pue.core.lesson import DOUBT, Combined, Lesson, combine
 from pue.errors import InvalidInput, listed
 from pue.priors import PriorEstimate
-from pue.propensity import FLOOR
+from pue.propensity.recalibration import agreement, recalibrated
 
 if TYPE_CHECKING:
     from pue.app.preparation import Preparation
@@ -36,10 +36,10 @@ class Taught:
     prior: PriorEstimate
 
     def teach(self, rows: Rows | StreamedRows, prepared: Preparation) -> tuple[Rows, Preparation]:
-        """Rows and propensities of the combined risk; see `pue.audit.lesson`."""
+        """Rows and propensities of the combined risk; see `pue.core.lesson`."""
         assert isinstance(rows, Rows)
         labels = rows.data.labels.numpy().astype(np.int64)
-        a, b = self._agreement(rows, prepared)
+        a, b = agreement(prepared.e, prepared.propensity_model, rows.data.x, self.lesson)
         share: float | None = None
         doubt = DOUBT if rows.propensity is None else 0.0
 
@@ -55,15 +55,6 @@ class Taught:
         data = PUData(rows.data.x, torch.from_numpy(found.labels), rows.scenario, torch.from_numpy(found.mass))
         e, judging_e = torch.from_numpy(found.propensity), torch.from_numpy(judging)
         return replace(rows, data=data), replace(prepared, e=e, judging=judging_e, readings=readings, audited=True)
-
-    def _agreement(self, rows: Rows, prepared: Preparation) -> tuple[float, float]:
-        """Level and slope that bring ê to agree with the answers; known propensities need none."""
-        if prepared.propensity_model is None or prepared.e is None:
-            return 0.0, 1.0
-        yes = self.lesson.yes
-        seen = prepared.propensity_model(select(rows.data.x, torch.from_numpy(self.lesson.rows[yes])))
-        own, others = prepared.e.double().numpy(), seen.double().clamp(FLOOR, 1.0).numpy()
-        return recalibrate(own, others, 1 / self.lesson.chance[yes])
 
 
 def taught(answered: Answered, source: Source, rows: Rows | StreamedRows) -> Taught:

@@ -87,8 +87,8 @@ def fit(
         shared.claim(output)
     if audit and (engine != "local" or prior != "estimate"):
         raise InvalidInput(
-            "--audit finds the prior and learns on this machine: leave out --prior and --engine, or give the prior that "
-            "pue audit read finds, without --audit."
+            "--audit finds the prior and learns on this machine: leave out --prior and --engine. Elsewhere give the "
+            "prior that pue audit read finds, without --audit."
         )
     from pue.app.cli.decisions import precision_line
     from pue.app.cli.terminal import metrics_table, model_lines
