@@ -19,6 +19,7 @@ import os
 os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # before any import
 
 import argparse
+import itertools
 import json
 import sys
 import tempfile
@@ -113,10 +114,10 @@ def audited(
 
 
 def records(
-    table: str, labeling: str, kinds: list[tuple[str, int]], audits: int, done: set[tuple[Any, ...]], folder: Path
+    table: str, labeling: str, kinds: list[tuple[str, int, str]], audits: int, done: set[tuple[Any, ...]], folder: Path
 ) -> Iterator[dict[str, Any]]:
-    """All designs of one problem, for models and numbers of answers."""
-    wanted = [(table, labeling, *kind, design) for kind in kinds for design in (*PLANS, *PLAIN)]
+    """What is missing of one problem, for models, numbers of answers and designs."""
+    wanted = [(table, labeling, *kind) for kind in kinds]
     if done.issuperset(wanted):
         return
     problem = pose(table, labeling, 0)
@@ -197,6 +198,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--answers", default=",".join(map(str, ANSWERS)))
+    parser.add_argument("--designs", default=",".join((*PLANS, *PLAIN)))
     parser.add_argument("--scores", type=Path, default=Path(tempfile.gettempdir()) / "audit_scores")
     parser.add_argument("--show", action="store_true", help="only print what is there")
     args = parser.parse_args()
@@ -204,7 +206,8 @@ def main() -> None:
     mend(args.out)
     found = [json.loads(line) for line in args.out.read_text().splitlines()] if args.out.exists() else []
     done = {key_of(record) for record in found}
-    kinds = [(model, int(n)) for model in args.models.split(",") for n in args.answers.split(",")]
+    asked = (args.models.split(","), map(int, args.answers.split(",")), args.designs.split(","))
+    kinds = list(itertools.product(*asked))
     tables = SETS.get(args.tables) or tuple(args.tables.split(","))
     if not args.show:
         warnings.simplefilter("ignore")
