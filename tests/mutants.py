@@ -327,9 +327,15 @@ MUTANTS = [
     Mutant("audit/design.py", "return (self.drawn + self.before) / self.size", "return self.drawn / self.size",
            "a topped-up plan forgets its first rows",
            "test_audit.py::test_a_top_up_stays_a_random_sample_of_its_stratum"),
-    Mutant("audit/lesson.py", "answered[lesson.rows] = 1 / lesson.chance", "answered[lesson.rows] = 1",
+    Mutant("core/lesson.py", "answered[lesson.rows] = 1 / lesson.chance", "answered[lesson.rows] = 1",
            "answers count once, whatever their chance",
            "test_lesson.py::test_the_risk_of_the_answers_is_unbiased_whatever_the_labeling"),
+    Mutant("core/lesson.py", "(float((omega**2).sum()) + doubt**2)", "float((omega**2).sum())",
+           "estimated propensities are believed as if they were known",
+           "test_lesson.py::test_the_share_minimises_the_squared_error"),
+    Mutant("audit/design.py", "total += worth * square / random if random > 0 else 0", "total += worth * square",
+           "the quantity with the largest variance takes all rows",
+           "test_audit.py::test_a_plan_for_all_quantities_is_shorter_than_a_random_sample_in_each"),
 ]  # fmt: skip
 
 

@@ -1,13 +1,14 @@
 """What are a hundred answers worth to `pue fit`? The prior's error and accuracy, with and without them.
 
-    python benchmarks/studies/audit_fit.py --out docs/results/audit_fit.jsonl
-    python benchmarks/studies/audit_fit.py --out docs/results/audit_fit.jsonl --show
+    python benchmarks/studies/audit_fit.py --tables dev --out docs/results/audit_fit.jsonl
+    python benchmarks/studies/audit_fit.py --tables report --out docs/results/audit_fit.jsonl
+    python benchmarks/studies/audit_fit.py --tables report --out docs/results/audit_fit.jsonl --show
 
-Development tables of `benchmarks/studies/tables`, five labelings, prior unknown. A model is fitted; an audit of 100
+Tables of `benchmarks/studies/tables`, five labelings, prior unknown. A model is fitted (`nothing`); an audit of 100
 rows is planned with it on the training rows and answered by the truth; then: `audit` learns from the answers, `prior`
 is told the prior they prove and nothing else, `labels` adds 100 unlabeled rows drawn at random as labeled positives and
 negatives instead. Accuracy is that of calling test rows with a probability of one half or more. Records are kept, and a
-second call computes what is missing.
+second call computes what is missing; --scores keeps what a plan needs of the first models, for other studies too.
 """
 
 from __future__ import annotations
@@ -21,17 +22,20 @@ import json
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parent / "tables"))
-from labelings import LABELINGS
+from labelings import LABELINGS, Floats
 from problems import Problem, pose
 from records import mend
+from tables import DEVELOPMENT, REPORT
 
 from pue import audit
 from pue.app.audit.learning import Taught
@@ -43,9 +47,28 @@ from pue.app.sources.opening import open_source
 from pue.core.machine import one_thread
 from pue.priors import PriorEstimate
 
-TABLES = ("german", "banana", "breast_cancer", "chess", "satimage", "hr")
+Cell = tuple[str, str, int]
+"""Table, labeling and seed."""
+SETS = {"dev": tuple(DEVELOPMENT), "report": tuple(REPORT)}
 LABEL, N = "is labeled", 100
-WAYS = ("nothing", "audit", "prior", "labels")
+WAYS = ("nothing", "audit", "labels", "prior")
+BIASED = tuple(name for name in LABELINGS if name != "scar")
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """The training rows as the first model sees them: all that a plan needs."""
+
+    p: Floats
+    expected: Floats
+    """P(positive | x, not labeled)."""
+    threshold: float
+
+    @classmethod
+    def of(cls, model: PUModel, problem: Problem) -> Scored:
+        features = model.features(problem.train.frame)
+        p = model.probabilities(features)
+        return cls(p, unlabeled_posterior(p, model.propensity(features)), model.threshold)
 
 
 def fitted(problem: Problem, labels: Any, prior: float | str = "estimate", taught: Taught | None = None) -> PUModel:
@@ -58,63 +81,106 @@ def fitted(problem: Problem, labels: Any, prior: float | str = "estimate", taugh
         return fit_rows(source, roles, open_rows(source, roles, recipe), recipe, audit=taught)
 
 
-def audited(model: PUModel, problem: Problem, n: int = N) -> Taught:
+def scored(problem: Problem, cell: Cell, folder: Path) -> Scored:
+    """Of the first model: from the folder, else by a fit."""
+    path = folder / f"{'-'.join(map(str, cell))}.npz"
+    if path.exists():
+        with np.load(path) as stored:
+            return Scored(stored["p"], stored["expected"], float(stored["threshold"]))
+    return keep(Scored.of(fitted(problem, problem.train.s.astype(int)), problem), cell, folder)
+
+
+def keep(found: Scored, cell: Cell, folder: Path) -> Scored:
+    folder.mkdir(parents=True, exist_ok=True)
+    np.savez(folder / f"{'-'.join(map(str, cell))}.npz", p=found.p, expected=found.expected, threshold=found.threshold)
+    return found
+
+
+def audited(rows: Scored, problem: Problem, n: int = N) -> Taught:
     """An audit planned with the model on the training rows, answered by the truth."""
     train, labels = problem.train, problem.train.s.astype(int)
-    features = model.features(train.frame)
-    p = model.probabilities(features)
-    expected = unlabeled_posterior(p, model.propensity(features))
-    drawn = audit.plan(p, labels, n=n, threshold=model.threshold, expected=expected, seed=problem.seed)
+    drawn = audit.plan(rows.p, labels, n=n, threshold=rows.threshold, expected=rows.expected, seed=problem.seed)
     found = audit.read(drawn, train.y[drawn.rows]).prior
     lesson = audit.Lesson(drawn.rows, train.y[drawn.rows], drawn.probability)
     value = lesson.positives(labels) / len(labels)
     return Taught(lesson, PriorEstimate(value, found.low, found.high, 0.95, "audit", "nothing", 0))
 
 
-def records(table: str, labeling: str, seed: int, done: set[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
-    if {(table, labeling, seed, way) for way in WAYS} <= done:
-        return
-    problem = pose(table, labeling, seed)
+def with_labels(problem: Problem, n: int = N) -> NDArray[np.int64]:
+    """The labels, and those of n unlabeled rows drawn at random."""
     labels = problem.train.s.astype(int)
-    model = fitted(problem, labels)
-    yield _record(table, labeling, seed, "nothing", model, problem)
-    taught = audited(model, problem)
-    yield _record(table, labeling, seed, "audit", fitted(problem, labels, taught=taught), problem)
-    yield _record(table, labeling, seed, "prior", fitted(problem, labels, taught.prior.value), problem)
-    some = np.random.default_rng(seed).choice(
-        np.flatnonzero(labels == 0), min(N, int((labels == 0).sum())), replace=False
-    )
-    more = labels.copy()
-    more[some] = np.where(problem.train.y[some], 1, -1)
-    yield _record(table, labeling, seed, "labels", fitted(problem, more), problem)
+    unlabeled = np.flatnonzero(labels == 0)
+    some = np.random.default_rng(problem.seed).choice(unlabeled, min(n, len(unlabeled)), replace=False)
+    labels[some] = np.where(problem.train.y[some], 1, -1)
+    return labels
 
 
-def _record(table: str, labeling: str, seed: int, way: str, model: PUModel, problem: Problem) -> dict[str, Any]:
-    p = model.predict_proba(problem.test.frame)
+def model_of(way: str, problem: Problem, cell: Cell, folder: Path) -> PUModel:
+    labels = problem.train.s.astype(int)
+    if way == "nothing":
+        model = fitted(problem, labels)
+        keep(Scored.of(model, problem), cell, folder)
+        return model
+    if way == "labels":
+        return fitted(problem, with_labels(problem))
+    taught = audited(scored(problem, cell, folder), problem)
+    return fitted(problem, labels, taught=taught) if way == "audit" else fitted(problem, labels, taught.prior.value)
+
+
+def records(cell: Cell, ways: list[str], folder: Path) -> Iterator[dict[str, Any]]:
+    """What is missing of one problem."""
+    problem = pose(*cell) if ways else None
+    for way in ways:
+        assert problem is not None
+        yield _record(cell, way, model_of(way, problem, cell, folder), problem)
+
+
+def _record(cell: Cell, way: str, model: PUModel, problem: Problem) -> dict[str, Any]:
+    p = np.asarray(model.probability(problem.test.frame))
     prior = model.summary["prior"]["value"]
     found = {"accuracy": float(np.mean((p >= 0.5) == problem.test.y)), "prior": prior, "true_prior": problem.prior}
-    return {"table": table, "labeling": labeling, "seed": seed, "way": way} | {
-        name: float(f"{value:.4g}") for name, value in found.items()
-    }
-
-
-def show(found: list[dict[str, Any]]) -> None:
-    """Accuracy in percent by labeling, and the prior's mean absolute error."""
-    whole = {key[:3] for key in map(key_of, found)}
-    whole = {cell for cell in whole if {(*cell, way) for way in WAYS} <= set(map(key_of, found))}
-    rows = [r for r in found if key_of(r)[:3] in whole]
-    print(
-        f"{len(whole)} problems of {len({r['table'] for r in rows})} tables, seeds {sorted({r['seed'] for r in rows})}"
+    return (
+        dict(zip(("table", "labeling", "seed"), cell, strict=True))
+        | {"way": way}
+        | {name: float(f"{value:.4g}") for name, value in found.items()}
     )
-    print(f"| labeling | {' | '.join(WAYS)} |\n|---|{'---|' * len(WAYS)}")
-    for labeling in (*LABELINGS, "all"):
-        cells = []
-        for way in WAYS:
-            mine = [r for r in rows if r["way"] == way and labeling in (r["labeling"], "all")]
-            error = np.mean([abs(r["prior"] - r["true_prior"]) for r in mine])
-            cells.append(f"{100 * np.mean([r['accuracy'] for r in mine]):.1f} ({error:.3f})")
-        print(f"| {labeling} | {' | '.join(cells)} |")
-    print("\naccuracy in %, in brackets the mean absolute error of the prior")
+
+
+def show(found: list[dict[str, Any]], ways: list[str]) -> None:
+    """Accuracy in percent by labeling, and the prior's mean absolute error."""
+    keys = set(map(key_of, found))
+    whole = {key[:3] for key in keys if all((*key[:3], way) in keys for way in ways)}
+    rows = [r for r in found if key_of(r)[:3] in whole]
+    tables, seeds = {r["table"] for r in rows}, sorted({r["seed"] for r in rows})
+    print(f"{len(whole)} problems of {len(tables)} tables, seeds {seeds}")
+    print(f"| labeling | {' | '.join(ways)} | audit − nothing |\n|---|{'---|' * (len(ways) + 1)}")
+    for title, labelings in (*((name, (name,)) for name in LABELINGS), ("biased", BIASED), ("all", tuple(LABELINGS))):
+        mine = {way: [r for r in rows if r["way"] == way and r["labeling"] in labelings] for way in ways}
+        cells = [f"{100 * _mean(mine[way], _accuracy):.1f} ({_mean(mine[way], _error):.3f})" for way in ways]
+        print(f"| {title} | {' | '.join(cells)} | {_gain(mine['nothing'], mine['audit'])} |")
+    print("\naccuracy in %, in brackets the mean absolute error of the prior; ± is the error of a mean over tables")
+
+
+def _accuracy(record: dict[str, Any]) -> float:
+    return float(record["accuracy"])
+
+
+def _error(record: dict[str, Any]) -> float:
+    return float(abs(record["prior"] - record["true_prior"]))
+
+
+def _mean(rows: list[dict[str, Any]], value: Callable[[dict[str, Any]], float]) -> float:
+    return float(np.mean([value(r) for r in rows])) if rows else float("nan")
+
+
+def _gain(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> str:
+    tables = sorted({r["table"] for r in before})
+    gains = [
+        100 * (_mean([r for r in after if r["table"] == t], _accuracy) -
+               _mean([r for r in before if r["table"] == t], _accuracy))
+        for t in tables
+    ]  # fmt: skip
+    return f"{np.mean(gains):+.1f} ± {np.std(gains) / np.sqrt(max(len(gains), 1)):.1f}"
 
 
 def key_of(record: dict[str, Any]) -> tuple[Any, ...]:
@@ -123,26 +189,28 @@ def key_of(record: dict[str, Any]) -> tuple[Any, ...]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tables", default=",".join(TABLES))
+    parser.add_argument("--tables", default="dev", help="dev, report, or names with commas between")
     parser.add_argument("--labelings", default=",".join(LABELINGS))
+    parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--scores", type=Path, default=Path(tempfile.gettempdir()) / "audit_scores")
     parser.add_argument("--show", action="store_true", help="only print what is there")
     args = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     mend(args.out)
     found = [json.loads(line) for line in args.out.read_text().splitlines()] if args.out.exists() else []
-    done = {key_of(record) for record in found}
-    cells = [(t, w, s) for s in range(args.seeds) for t in args.tables.split(",") for w in args.labelings.split(",")]
+    done, ways = set(map(key_of, found)), args.ways.split(",")
+    tables = SETS.get(args.tables) or tuple(args.tables.split(","))
+    cells = [(t, w, s) for s in range(args.seeds) for t in tables for w in args.labelings.split(",")]
     for cell in [] if args.show else cells:
-        for record in records(*cell, done):
-            if key_of(record) not in done:
-                found.append(record)
-                with args.out.open("a") as file:
-                    file.write(json.dumps(record) + "\n")
-            print(record, file=sys.stderr, flush=True)
-    show(found)
+        for record in records(cell, [way for way in ways if (*cell, way) not in done], args.scores):
+            found.append(record)
+            with args.out.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+            print(json.dumps(record), file=sys.stderr, flush=True)
+    show([r for r in found if r["table"] in tables], ways)
 
 
 if __name__ == "__main__":

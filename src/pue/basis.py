@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 
+import numpy as np
+import torch
+from scipy.stats import norm
 from torch import Tensor
 
-from pue.core.data import PUData, require_prior
+from pue.core.data import PUData, Scenario, labeled_share, possible_prior, require_prior
+from pue.core.lesson import DOUBT, Lesson, combine
 from pue.core.randomness import derive
 from pue.core.weights import RowWeights, pu
 from pue.errors import InvalidInput, PueWarning
@@ -21,6 +25,7 @@ from pue.priors import PriorEstimate, estimate_prior
 from pue.propensity import PropensityEstimator, find_propensity, negatives_for_positives
 from pue.propensity.clipping import FLOOR, clip_propensity
 from pue.propensity.estimate import LabeledPropensity, estimate_propensity
+from pue.propensity.recalibration import agreement, recalibrated
 from pue.training.processes import on_first
 
 KNOWN = "known"
@@ -77,6 +82,40 @@ def settle(
         name = wishes.propensity if isinstance(wishes.propensity, str) else type(wishes.propensity).__name__
         say(f"estimating propensities ({name})")
     return Basis(prior, settle_propensities(data, wishes, prior.value, known=known, seed=seed))
+
+
+def settle_with_answers(
+    data: PUData, wishes: Wishes, lesson: Lesson, *, known: Tensor | None = None, seed: int = 0
+) -> tuple[PUData, Tensor, PriorEstimate]:
+    """Rows with masses, propensities of the labeled and answered positives, and the prior that the answers prove: the
+    problem whose risk is that of `core.lesson`."""
+    if data.scenario is not Scenario.SINGLE_SAMPLE or data.sample_weight is not None:
+        raise InvalidInput(
+            "answers are about rows of a single sample, each of which counts once: leave out sample_weight, and with "
+            "case-control data pass the prior that audit.read finds instead."
+        )
+    if not isinstance(wishes.prior, str):
+        raise InvalidInput('the answers say the prior: leave prior="estimate", or leave out audit.')
+    prior = _answered_prior(data, lesson)
+    basis = settle(data, replace(wishes, prior=prior), known=known, seed=seed)
+    e, model = basis.e, None if basis.propensity is None else basis.propensity.model
+    a, b = agreement(e, model, data.x, lesson)
+    agreed = None if e is None else recalibrated(e.double().numpy(), a, b)
+    found = combine(data.labels.numpy().astype("int64"), agreed, lesson, doubt=DOUBT if known is None else 0.0)
+    told = PUData(data.x, torch.from_numpy(found.labels), data.scenario, torch.from_numpy(found.mass))
+    return told, torch.from_numpy(found.propensity), prior
+
+
+def _answered_prior(data: PUData, lesson: Lesson) -> PriorEstimate:
+    """Horvitz and Thompson's; rows of one chance are taken to be a random sample of their kind."""
+    variance = 0.0
+    for d in np.unique(lesson.chance):
+        yes = lesson.yes[lesson.chance == d]
+        variance += (len(yes) / d) ** 2 * (1 - d) * yes.mean() * (1 - yes.mean()) / max(len(yes) - 1, 1)
+    half = norm.ppf(0.975) * variance**0.5 / data.n_rows
+    value = possible_prior(lesson.positives(data.labels.numpy()) / data.n_rows, data.labels, data.scenario)
+    low, high = max(value - half, labeled_share(data.labels)), min(value + half, 1.0)
+    return PriorEstimate(value, low, high, 0.95, "audit", "nothing", 0)
 
 
 def settle_prior(data: PUData, prior: float | str | PriorEstimate, *, seed: int = 0) -> PriorEstimate:

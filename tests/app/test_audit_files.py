@@ -26,7 +26,7 @@ from pue.app.fit_source import open_rows
 from pue.app.recipe import Recipe
 from pue.app.roles import Roles
 from pue.app.sources.opening import open_source
-from pue.audit.lesson import combine
+from pue.core.lesson import combine
 
 N = 900
 HOSTILE = (
@@ -266,6 +266,11 @@ def test_what_contradicts_the_plan_is_refused_with_the_remedy(home, sheet, capsy
     assert text in refusal(home, capsys, answer(sheet, change))
 
 
+def test_a_workbook_is_named_as_one(home, sheet, capsys):
+    sheet.write_bytes(b"PK\x03\x04" + bytes(range(256)))
+    assert "Save it as CSV" in refusal(home, capsys, sheet)
+
+
 def test_a_sheet_without_probabilities_is_read_by_its_plan(home, sheet, capsys):
     read = found(home, capsys, sheet)
     without = [{k: v for k, v in row.items() if k != PROBABILITY} for row in rows_of(sheet)]
@@ -353,6 +358,18 @@ def test_plan_says_what_answers_buy(home, tmp_path, capsys):
     assert list(rows_of(tmp_path / "x.csv")[0]) == ["claim", "age", ANSWER, PROBABILITY]
 
 
+@pytest.mark.parametrize(("given", "text"), [
+    (["--for", "precison"], "Did you mean 'precision'?"),
+    (["--design", "rndom"], "Did you mean 'random'?"),
+    (["--after", "nothing.csv"], "the plan of nothing.csv is missing"),
+])  # fmt: skip
+def test_what_is_asked_of_a_plan_is_checked_before_rows_are_scored(home, tmp_path, capsys, given, text):
+    with mock.patch("pue.app.audit.planning.score_batches", side_effect=AssertionError):
+        assert pue("audit", "plan", home / "model", home / "claims.csv", *given, "-o", tmp_path / "x.csv") == 2
+    assert text in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.iterdir())
+
+
 def test_rows_without_ids_are_known_by_their_number(home, tmp_path, capsys):
     claims().drop(columns=["claim", "fraud"]).to_csv(tmp_path / "rows.csv", index=False)
     assert pue("audit", "plan", home / "model", tmp_path / "rows.csv", "-n", 30, "-o", tmp_path / "x.csv", "-q") == 0
@@ -429,6 +446,18 @@ def test_a_fit_on_another_table_is_refused(sheet, capsys, change, text):
 def test_what_contradicts_an_audit_is_refused(home, sheet, capsys, given):
     assert pue("fit", home / "claims.csv", *OPTIONS, *given, "--audit", sheet, "-o", sheet.with_name("m")) == 2
     assert "leave out --prior" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(("given", "text"), [
+    (["--scenario", "case_control"], "goes with a single sample"),
+    (["--memory", "6KB", "--method", "nnpu"], "would be streamed. Allow as much with --memory"),
+])  # fmt: skip
+def test_where_answers_cannot_be_learnt_from_the_prior_can(home, sheet, capsys, given, text):
+    options = [part for part in OPTIONS if part not in ("--method", "logistic")]
+    assert pue("fit", home / "claims.csv", *options, *given, "--audit", sheet, "-o", sheet.with_name("m")) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert text in said
+    assert "the prior that pue audit read finds" in said
 
 
 def test_the_page_shows_promised_against_found(home, sheet, tmp_path, capsys):

@@ -101,7 +101,7 @@ def test_the_interval_holds_what_the_test_does_not_reject():
     drawn = effective(N, SIZE)
     kept = []
     for theta in np.linspace(0, 1, 801):
-        z = statistic(*ratio.statement(np.array(theta), SIZE), drawn, drawn * YES / N, drawn * (N - 2 / 3) / N)
+        z = statistic(*ratio.statement(np.array(theta), SIZE), drawn, drawn * YES / N, drawn * (N - 1 / 3) / N)
         if abs(z) <= Z:
             kept.append(theta)
     assert (low, high) == pytest.approx((kept[0], kept[-1]), abs=1.3e-3)
@@ -255,6 +255,23 @@ def test_a_purpose_moves_rows_to_where_they_tell_most():
     assert called["recall"] < called["precision"]
     drawn = audit.plan(scores, labels, n=100, purpose="model")
     assert np.abs(scores[drawn.rows] - 0.5).mean() < np.abs(scores[labels == 0] - 0.5).mean()
+
+
+def test_a_plan_for_all_quantities_is_shorter_than_a_random_sample_in_each():
+    """Expected variances where the model is right, rows called being few."""
+    rng = np.random.default_rng(0)
+    scores = rng.beta(0.4, 1.6, 4000)
+    drawn = {kind: audit.plan(scores, n=100, design=kind) for kind in ("stratified", "random")}
+    found = {}
+    for kind, plan in drawn.items():
+        size = np.array([s.size for s in plan.strata], float)
+        share = np.array([s.expected for s in plan.strata]) / size
+        slope = slopes(ratios(plan.known, np.array([s.called for s in plan.strata]), size), size * share)
+        n = np.array([s.drawn for s in plan.strata]) if kind == "stratified" else 100 * size / size.sum()
+        found[kind] = {q: float((c**2 * size**2 * share * (1 - share) / n).sum()) ** 0.5 for q, c in slope.items()}
+    shorter = {name: found["stratified"][name] / found["random"][name] for name in ("prior", "precision", "recall")}
+    assert max(shorter.values()) < 0.9, shorter
+    assert shorter["precision"] < 0.8
 
 
 def test_a_plain_random_sample_is_a_design_too():

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from pue.audit.lesson import Lesson, combine, recalibrate, recalibrated, variance_share
+from pue import PUClassifier
+from pue.core.lesson import Lesson, best_share, combine
 from pue.core.weights import pu
 from pue.errors import InvalidInput
+from pue.propensity.recalibration import recalibrate, recalibrated
 
 Y = np.array([1, 0, 1, 1, 0, 0])
 E = np.array([0.8, 0.5, 0.3, 0.5, 0.4, 0.6])
@@ -103,14 +105,16 @@ def test_the_weights_are_those_of_the_two_risks_added_up():
     assert positive.sum() == pytest.approx(prior)
 
 
-def test_the_share_minimises_the_variance():
+def test_the_share_minimises_the_squared_error():
     lesson = Lesson(np.arange(30), np.arange(30) < 10, np.full(30, 0.05))
     omega, prior, n, q = np.full(20, 1 / 20), 0.3, 600, 0.1
     biased = sum(4 * prior**2 * q * (1 - q) * w * w for w in omega)
     unbiased = sum(q * (1 - q) / (n * d) ** 2 for d in lesson.chance)
     shares = np.linspace(0, 1, 2001)
-    best = shares[np.argmin((1 - shares) ** 2 * biased + shares**2 * unbiased)]
-    assert variance_share(prior, omega, lesson, n) == pytest.approx(best, abs=1e-3)
+    for doubt in (0.0, 0.2):
+        wrong = biased + 4 * prior**2 * q * (1 - q) * doubt**2
+        best = shares[np.argmin((1 - shares) ** 2 * wrong + shares**2 * unbiased)]
+        assert best_share(prior, omega, lesson, n, doubt) == pytest.approx(best, abs=1e-3)
 
 
 def test_recalibration_learns_slope_and_level_from_weighted_answers():
@@ -137,3 +141,36 @@ def test_rows_that_were_labeled_since_are_refused():
         combine(np.array([1, 0, 0]), None, lesson)
     with pytest.raises(InvalidInput, match="must differ"):
         Lesson(np.array([0, 0]), np.array([True, False]), np.array([0.5, 0.5]))
+
+
+def told(n=600):
+    """Rows of two kinds of positives, one of which is hardly labeled, and answers about some."""
+    rng = np.random.default_rng(0)
+    kind = rng.choice(3, n, p=[0.6, 0.2, 0.2])
+    x = rng.normal(size=(n, 2)) + np.array([[0, 0], [2.5, 0], [0, 2.5]])[kind]
+    s = (rng.random(n) < np.array([0, 0.6, 0.05])[kind]).astype(int)
+    rows = rng.choice(np.flatnonzero(s == 0), 160, replace=False)
+    return x, s, kind > 0, Lesson(rows, kind[rows] > 0, np.full(160, 160 / (s == 0).sum()))
+
+
+@pytest.mark.parametrize("propensity", [None, "logistic"])
+def test_a_classifier_takes_answers(propensity):
+    x, s, y, lesson = told()
+    clf = PUClassifier(backbone="forest", propensity=propensity, random_state=0).fit(x, s, audit=lesson)
+    assert clf.prior_ == pytest.approx(lesson.positives(s) / len(s))
+    assert clf.prior_estimate_.low < clf.prior_ < clf.prior_estimate_.high
+    assert clf.prior_estimate_.method == "audit"
+    plain = PUClassifier(backbone="forest", prior=clf.prior_, propensity=propensity, random_state=0).fit(x, s)
+    assert np.mean(clf.predict(x) == y) > np.mean(plain.predict(x) == y)
+    assert len(clf.propensity_) == (s == 1).sum() + lesson.yes.sum()
+
+
+@pytest.mark.parametrize(("settings", "given", "text"), [
+    ({"prior": 0.4}, {}, 'leave prior="estimate"'),
+    ({"scenario": "case_control"}, {}, "pass the prior that audit.read finds"),
+    ({}, {"sample_weight": np.ones(600)}, "leave out sample_weight"),
+])  # fmt: skip
+def test_what_answers_do_not_go_with_is_refused(settings, given, text):
+    x, s, _, lesson = told()
+    with pytest.raises(InvalidInput, match=text):
+        PUClassifier(backbone="forest", **settings).fit(x, s, audit=lesson, **given)

@@ -86,7 +86,7 @@ def _learn_once(data: PUData, recipe: Recipe, prepared: Preparation, say: Say) -
 
 def fitted(classifier: Any, data: PUData, e: Tensor | None) -> Any:
     """The classifier, fitted to these rows with these propensities of the labeled ones."""
-    given = {"propensity": e, "sample_weight": data.sample_weight}
+    given: dict[str, Any] = {"propensity": e, "sample_weight": data.sample_weight}
     if isinstance(classifier, PUClassifier):
         return classifier.fit(data.x, data.labels, **given)
     # its model knows nothing of process groups

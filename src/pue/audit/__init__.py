@@ -2,9 +2,9 @@
 
 from pue.audit.answers import Findings, Group, read
 from pue.audit.design import DESIGNS, PURPOSES, QUANTITIES, Known, Stratum
-from pue.audit.lesson import Combined, Lesson, combine
 from pue.audit.plans import Plan, join, plan
 from pue.audit.widths import power
+from pue.core.lesson import Combined, Lesson, combine
 
 __all__ = [
     "DESIGNS",

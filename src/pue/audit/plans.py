@@ -21,6 +21,7 @@ from pue.audit.design import (
     edges,
     importance,
     spread_of,
+    stakes,
 )
 from pue.core.data import Scenario
 from pue.errors import InvalidInput, UnknownName
@@ -93,12 +94,7 @@ def plan(
     (50, True, 50)
     """
     p, s = _checked(scores, labels)
-    if purpose not in PURPOSES:
-        raise UnknownName("purpose", purpose, PURPOSES)
-    if design not in DESIGNS:
-        raise UnknownName("design", design, DESIGNS)
-    if n < FEWEST:
-        raise InvalidInput(f"n is the number of rows to look at, at least {FEWEST}; got {n}.")
+    require_asked(purpose, design, n)
     open_rows = np.flatnonzero(s == 0)
     if len(open_rows) == 0:
         raise InvalidInput("every row is labeled already: there is nothing to look at. Pass unlabeled rows too.")
@@ -109,7 +105,7 @@ def plan(
         )
     threshold = threshold if after is None else after.threshold
     known = _known(p >= threshold, s, Scenario.parse(scenario))
-    bounds = _bounds(p[open_rows], hoped[open_rows], threshold, n, design, after)
+    bounds = _bounds(p[open_rows], hoped[open_rows], threshold, n, design, purpose, known, after)
     place = np.searchsorted(bounds[1:-1], p[open_rows], side="right")
     strata, taken = _strata(bounds, place, hoped[open_rows], threshold), np.zeros(len(p), dtype=bool)
     if after is not None:
@@ -128,6 +124,16 @@ def plan(
     return Plan(
         open_rows[chosen], place[chosen], tuple(strata), known, threshold, purpose, design, seed, (len(chosen),)
     )
+
+
+def require_asked(purpose: str, design: str, n: int) -> None:
+    """What is asked of a plan; files ask before they score their rows."""
+    if purpose not in PURPOSES:
+        raise UnknownName("purpose", purpose, PURPOSES)
+    if design not in DESIGNS:
+        raise UnknownName("design", design, DESIGNS)
+    if n < FEWEST:
+        raise InvalidInput(f"n is the number of rows to look at, at least {FEWEST}; got {n}.")
 
 
 def join(first: Plan, second: Plan) -> Plan:
@@ -163,11 +169,17 @@ def _known(called: NDArray[np.bool_], s: Integers, scenario: Scenario) -> Known:
     )
 
 
-def _bounds(p: Array, hoped: Array, threshold: float, n: int, design: str, after: Plan | None) -> Array:
+def _bounds(
+    p: Array, hoped: Array, threshold: float, n: int, design: str, purpose: str, known: Known, after: Plan | None
+) -> Array:
     """A random sample knows two strata, called and not: what it finds is weighted by their sizes."""
     if after is not None:
         return np.array([after.strata[0].low, *(s.high for s in after.strata)])
-    cuts = [-np.inf, threshold, np.inf] if design == "random" else edges(p, spread_of(hoped), threshold, n)
+    called = (p >= threshold).astype(np.int64)
+    cuts = [-np.inf, threshold, np.inf]
+    if design == "stratified":
+        stake = stakes(purpose, known, _strata(np.array(cuts), called, hoped, threshold))
+        cuts = edges(p, stake[called] * spread_of(hoped), threshold, n)
     places = np.searchsorted(cuts[1:-1], p, side="right")
     filled = [k for k in range(len(cuts) - 1) if (places == k).any()]  # a stratum without rows is none
     return np.array([cuts[filled[0]], *(cuts[k + 1] for k in filled)])

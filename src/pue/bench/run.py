@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -83,7 +84,7 @@ def _fit(
         progress=False,
         **spec.settings.classifier,
     )
-    known = {}
+    known: dict[str, Any] = {}
     if estimate is not None:
         known["propensity"] = torch.tensor(estimate.values, dtype=torch.float64)
         if estimate.negative_values is not None:

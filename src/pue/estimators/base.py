@@ -185,12 +185,15 @@ class PUEstimator(ClassifierMixin, BaseEstimator):
                 f"{self.random_state!r}."
             ) from error
 
-    def _wishes(self) -> Wishes:
-        return Wishes(self.prior, self.propensity, self.propensity_floor, self.propensity_trim)
+    def _wishes(self, prior: PriorEstimate | None = None) -> Wishes:
+        return Wishes(prior or self.prior, self.propensity, self.propensity_floor, self.propensity_trim)
 
-    def _settle(self, data: PUData, known: Tensor | None, seed: int, *, stacklevel: int = 3) -> Basis:
-        """Prior, propensities and weights, kept as attributes too; `known` are propensities of the labeled rows."""
-        basis = settle(data, self._wishes(), known=known, seed=seed)
+    def _settle(
+        self, data: PUData, known: Tensor | None, seed: int, *, prior: PriorEstimate | None = None, stacklevel: int = 3
+    ) -> Basis:
+        """Prior, propensities and weights, kept as attributes too; `known` are propensities of the labeled rows, and
+        `prior` is one that is there already."""
+        basis = settle(data, self._wishes(prior), known=known, seed=seed)
         warn_of_doubts(basis, stacklevel=stacklevel)
         found = basis.propensity
         self.prior_: float = basis.prior.value

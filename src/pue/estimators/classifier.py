@@ -17,8 +17,9 @@ from torch import Tensor, nn
 
 from pue.backbones import BACKBONES, InputSpec, build
 from pue.backbones.inputs import input_spec
-from pue.basis import KNOWN, settle_negative_propensity
+from pue.basis import KNOWN, settle_negative_propensity, settle_with_answers
 from pue.core.data import Features, PUData
+from pue.core.lesson import Lesson
 from pue.core.losses import LOSSES, Loss
 from pue.core.machine import as_device
 from pue.errors import InvalidInput, lookup
@@ -27,7 +28,7 @@ from pue.methods import Composition, Method, Task, Thresholded, UsesNegatives, f
 from pue.methods.protocol import scores_of
 from pue.methods.selfpu import Students
 from pue.persistence import NetworkParts, kept_estimator
-from pue.priors.interval import ESTIMATE
+from pue.priors.interval import ESTIMATE, PriorEstimate
 from pue.propensity import FLOOR, Auto, PropensityEstimator
 from pue.training import Augmentation, Batching, Checkpointing, StreamedTable, Training
 from pue.training.batches import automatic_size
@@ -172,17 +173,23 @@ class PUClassifier(PUEstimator):
         return tags
 
     def fit(
-        self, X: Any, y: Any, *, propensity: Any = None, negative_propensity: Any = None, sample_weight: Any = None
-    ) -> Self:
+        self, X: Any, y: Any, *, propensity: Any = None, negative_propensity: Any = None, sample_weight: Any = None,
+        audit: Lesson | None = None,
+    ) -> Self:  # fmt: skip
         """Learn from features `X` and PU labels `y` (the s of the papers): 1 labeled positive, 0 unlabeled, −1 labeled
         negative.
 
         `propensity` holds known e(x) for the labeled rows, in order, or for all rows (entries of other rows are not
         read); `negative_propensity` the same for rows labeled −1. `sample_weight` k means the same as the row standing
-        there k times.
+        there k times. `audit` holds answers about unlabeled rows, `pue.audit.Lesson(rows, yes, chance)`: they say the
+        prior, are learnt from with their chances, and estimated propensities are brought to agree with them.
         """
         data, known = self._read(X, y, propensity, sample_weight, negative_propensity, reset=True)
-        return self._learn(data, None if known is None else known[data.labeled], known=known)
+        e = None if known is None else known[data.labeled]
+        if audit is None:
+            return self._learn(data, e, known=known)
+        data, e, prior = settle_with_answers(data, self._wishes(), audit, known=e, seed=self._seed())
+        return self._learn(data, e, prior=prior)
 
     def fit_stream(self, stream: StreamedTable, *, propensity: Any = None) -> Self:
         """Learn from rows that do not fit into memory, read again in every epoch: see `pue.app.stream`.
@@ -211,9 +218,11 @@ class PUClassifier(PUEstimator):
         return self._learn(stream.data, e, stream=stream)
 
     def _learn(
-        self, data: PUData, e: Tensor | None, *, known: Tensor | None = None, stream: StreamedTable | None = None
-    ) -> Self:
-        """`e` are known propensities of the labeled rows, `known` those of all rows, not a number where unknown."""
+        self, data: PUData, e: Tensor | None, *, known: Tensor | None = None, stream: StreamedTable | None = None,
+        prior: PriorEstimate | None = None,
+    ) -> Self:  # fmt: skip
+        """`e` are known propensities of the labeled rows, `known` those of all rows, not a number where unknown, and
+        `prior` is one that is there already."""
         checkpointing = None  # what can be wrong about the settings is said before anything takes time
         if self.checkpoint_dir is not None:
             checkpointing = Checkpointing(Path(self.checkpoint_dir), self.checkpoint_every)
@@ -224,7 +233,7 @@ class PUClassifier(PUEstimator):
             self._require_trees(learner, method, data.x)
         n_rows = data.n_rows if stream is None else data.n_rows - 1 + stream.n_streamed
         training, loss, seed = self._training(n_rows), self._loss(), self._seed()
-        basis, negative_e = self._settle(data, e, seed, stacklevel=4), None
+        basis, negative_e = self._settle(data, e, seed, prior=prior, stacklevel=4), None
         if isinstance(method, UsesNegatives):
             negative_e = settle_negative_propensity(data, self._wishes(), self.prior_, known=known, seed=seed)
         if learner is not None:  # it has no use for means and spreads

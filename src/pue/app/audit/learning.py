@@ -16,11 +16,11 @@ from pue.app.rows import Rows
 from pue.app.sources.opening import Source
 from pue.app.sources.problems import require_column
 from pue.app.stream import StreamedRows
-from pue.audit.lesson import Combined, Lesson, combine, recalibrate, recalibrated
-from pue.core.data import PUData, Scenario, possible_prior, select
+from pue.core.data import PUData, Scenario, possible_prior
+from pue.core.lesson import DOUBT, Combined, Lesson, combine
 from pue.errors import InvalidInput, listed
 from pue.priors import PriorEstimate
-from pue.propensity import FLOOR
+from pue.propensity.recalibration import agreement, recalibrated
 
 if TYPE_CHECKING:
     from pue.app.preparation import Preparation
@@ -36,15 +36,16 @@ class Taught:
     prior: PriorEstimate
 
     def teach(self, rows: Rows | StreamedRows, prepared: Preparation) -> tuple[Rows, Preparation]:
-        """Rows and propensities of the combined risk; see `pue.audit.lesson`."""
+        """Rows and propensities of the combined risk; see `pue.core.lesson`."""
         assert isinstance(rows, Rows)
         labels = rows.data.labels.numpy().astype(np.int64)
-        a, b = self._agreement(rows, prepared)
+        a, b = agreement(prepared.e, prepared.propensity_model, rows.data.x, self.lesson)
         share: float | None = None
+        doubt = DOUBT if rows.propensity is None else 0.0
 
         def combined(e: Tensor | None) -> Combined:
             agreed = None if e is None else recalibrated(e.double().numpy(), a, b)
-            return combine(labels, agreed, self.lesson, share)
+            return combine(labels, agreed, self.lesson, share, doubt=doubt)
 
         found = combined(prepared.e)
         share = found.share
@@ -55,22 +56,19 @@ class Taught:
         e, judging_e = torch.from_numpy(found.propensity), torch.from_numpy(judging)
         return replace(rows, data=data), replace(prepared, e=e, judging=judging_e, readings=readings, audited=True)
 
-    def _agreement(self, rows: Rows, prepared: Preparation) -> tuple[float, float]:
-        """Level and slope that bring ê to agree with the answers; known propensities need none."""
-        if prepared.propensity_model is None or prepared.e is None:
-            return 0.0, 1.0
-        yes = self.lesson.yes
-        seen = prepared.propensity_model(select(rows.data.x, torch.from_numpy(self.lesson.rows[yes])))
-        own, others = prepared.e.double().numpy(), seen.double().clamp(FLOOR, 1.0).numpy()
-        return recalibrate(own, others, 1 / self.lesson.chance[yes])
-
 
 def taught(answered: Answered, source: Source, rows: Rows | StreamedRows) -> Taught:
     """The answers of sheets about these rows."""
     if not isinstance(rows, Rows):
-        raise InvalidInput("answers are learnt from rows in memory. Allow as much with --memory, or leave out --audit.")
+        raise InvalidInput(
+            "answers are learnt from rows in memory, and these would be streamed. Allow as much with --memory, or give "
+            "the prior that pue audit read finds: --prior."
+        )
     if rows.scenario is not Scenario.SINGLE_SAMPLE:
-        raise InvalidInput("--audit goes with a single sample, in which the labeled rows are a part of the population.")
+        raise InvalidInput(
+            "--audit goes with a single sample, in which the labeled rows are a part of the population. With "
+            "case-control data give the prior that pue audit read finds: --prior."
+        )
     known = answered.plan.known
     if known.rows != rows.data.n_rows or known.positives != rows.counts[1]:
         raise InvalidInput(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from pue.app.sources.opening import Source
 from pue.app.sources.problems import require_columns
 from pue.audit import join, plan, power
 from pue.audit.design import Array
+from pue.audit.plans import require_asked
 from pue.errors import InvalidInput, listed
 
 
@@ -54,18 +56,13 @@ def plan_source(
 ) -> tuple[Record, dict[int, dict[str, float]]]:
     """Write a sheet and its plan; the plan, and what 50 to 500 answers would buy. `folder` is the model's."""
     require_sheet(output)
+    require_asked(purpose, design, n)
     shown = _shown(model, source, show)
+    records = chained([*after]) if after else []
+    if records and records[-1].model != model_hash(folder):
+        raise InvalidInput("the plan to top up was made for another model. Pass that model, or make a new plan.")
+    before = reduce(join, (record.plan for record in records)) if records else None
     rows = _population(model, source, row_id)
-    before = None
-    last = None
-    if after:
-        records = chained([*after])
-        last = records[-1]
-        before = records[0].plan
-        for record in records[1:]:
-            before = join(before, record.plan)
-        if last.model != model_hash(folder):
-            raise InvalidInput("the plan to top up was made for another model. Pass that model, or make a new plan.")
     asked: dict[str, Any] = {
         "threshold": model.threshold,
         "purpose": purpose,
@@ -79,7 +76,7 @@ def plan_source(
     record = Record(
         drawn, tuple(rows.ids[row] for row in drawn.rows), ROW if rows.by_number else str(name), rows.by_number,
         model_hash(folder), source.path.name, checksum(source.path), same_rows(model, source),
-        None if last is None else last.digest,
+        records[-1].digest if records else None,
     )  # fmt: skip
     cells = _cells(source, shown, drawn.rows)
     record.write(output)

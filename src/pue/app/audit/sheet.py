@@ -19,6 +19,8 @@ from pue.errors import InvalidInput, listed
 from pue.files import write_bytes
 
 ANSWER, PROBABILITY = "answer", "inclusion_probability"
+WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+"""How .xlsx and .ods, and .xls, begin."""
 TOLERANCE = 5e-3
 """Relative: spreadsheets round numbers."""
 
@@ -51,7 +53,10 @@ def write_sheet(path: Path, record: Record, columns: Sequence[str], cells: Seque
 def read_table(path: Path) -> tuple[list[str], list[list[str]]]:
     """Header and rows of a sheet in whatever encoding and separator it was saved."""
     require_bytes(path)
-    text = _decoded(path.read_bytes())
+    data = path.read_bytes()
+    if data.startswith(WORKBOOKS):
+        raise InvalidInput(f"{path} is a workbook of a spreadsheet program. Save it as CSV there, under this name.")
+    text = _decoded(data)
     first = text.lstrip("\r\n").partition("\n")[0]
     if first.lower().startswith("sep="):
         text = text.lstrip("\r\n").partition("\n")[2]

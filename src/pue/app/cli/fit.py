@@ -92,7 +92,10 @@ def fit(
     if first:
         places.claim(output)
     if audit and (engine != "local" or prior != "estimate"):
-        raise InvalidInput("--audit finds the prior and learns on this machine: leave out --prior and --engine.")
+        raise InvalidInput(
+            "--audit finds the prior and learns on this machine: leave out --prior and --engine. Elsewhere give the "
+            "prior that pue audit read finds, without --audit."
+        )
     from pue.app.cli.decisions import precision_line
     from pue.app.cli.terminal import metrics_table, model_lines
     from pue.app.fit_source import fit_source
