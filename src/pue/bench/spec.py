@@ -18,6 +18,8 @@ from pue.bench.options import make_estimator, make_method
 from pue.core.losses import LOSSES
 from pue.errors import InvalidInput, UnknownName
 from pue.methods import METHODS
+from pue.priors import PRIORS
+from pue.priors.interval import ESTIMATE
 from pue.propensity import PROPENSITIES
 from pue.training import Augmentation, Batching, Training
 
@@ -135,7 +137,7 @@ class Spec:
     preset: str = "custom"
     """Where the settings came from."""
     prior: str | float = "data"
-    """"data": the share of positives in the training set."""
+    """"data": the share of positives in the training set; or a number, or the estimator that must find it."""
     method_options: Options = ()
     """Fields of the method's value, such as PUbN's tau."""
     propensity_options: Options = ()
@@ -148,8 +150,10 @@ class Spec:
         _require("propensity", self.propensity, ["none", "true", *PROPENSITIES])
         if self.seed < 0:
             raise InvalidInput(f"seed must not be negative; got {self.seed}.")
-        if self.prior != "data" and not (isinstance(self.prior, float) and 0 < self.prior < 1):
-            raise InvalidInput(f'prior must be "data" or a number in (0, 1); got {self.prior!r}.')
+        if not isinstance(self.prior, str) and not 0 < self.prior < 1:
+            raise InvalidInput(f'prior must be "data", a name in pue.PRIORS or a number in (0, 1); got {self.prior!r}.')
+        if isinstance(self.prior, str):
+            _require("prior", self.prior, ["data", ESTIMATE, *PRIORS])
         if self.method == SUPERVISED and (self.propensity != "none" or self.method_options):
             raise InvalidInput("the supervised ceiling has neither propensities nor options.")
         if self.propensity_options and self.propensity in ("none", "true"):
