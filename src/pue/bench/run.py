@@ -65,7 +65,7 @@ def prepare(
     spec: Spec, data: Path | None, store: Store | None, *, wait: bool = True
 ) -> tuple[Hidden, float, Propensities | None]:
     """All that comes before the training: the data with their labels hidden, the prior, the propensities."""
-    split = load(spec.dataset, data, spec.settings.image_size, spec.settings.rows)
+    split = load(spec.dataset, data, spec.settings.image_size, spec.settings.rows, spec.settings.disjoint)
     hidden = hide(split, spec.labels, spec.seed)
     prior = (
         float(split.train_y.double().mean()) if spec.prior == "data" else settle_prior(hidden.data, spec.prior).value

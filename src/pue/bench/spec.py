@@ -95,6 +95,8 @@ class Settings:
     """Height and width that images are resized to, where the data set can."""
     rows: int | None = None
     """At most so many rows of the training and of the test set; None: all."""
+    disjoint: bool | None = None
+    """Whether no person is in both parts, where the data set shows people; None: the official parts."""
 
     def __post_init__(self) -> None:
         conform(self)
@@ -113,7 +115,7 @@ class Settings:
         chosen = {field.name: getattr(self, field.name) for field in fields(self)}
         chosen = {name: value for name, value in chosen.items() if value is not None}
         augmented = {name: chosen.pop(name) for name in ("shift", "flip", "rotate", "mixup") if name in chosen}
-        for name in ("backbone", "image_size", "rows"):
+        for name in ("backbone", "image_size", "rows", "disjoint"):
             chosen.pop(name, None)
         return {**chosen, "augmentation": Augmentation(**augmented)} if augmented else chosen
 

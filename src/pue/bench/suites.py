@@ -27,6 +27,8 @@ class SuiteRow:
     """None: those of the data set's main table."""
     prior: str = "data"
     """The share of positives in the training set, or the estimator that must find it."""
+    disjoint: bool | None = None
+    """Whether no person is in both parts."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,10 @@ def supplement(dataset: str) -> list[SuiteRow]:
     ]
 
 
+def scans(dataset: str) -> list[SuiteRow]:
+    return [*table(("none", "estimated")), SuiteRow("communities"), SuiteRow("supervised")]
+
+
 def structure(dataset: str) -> list[SuiteRow]:
     """Communities as classifier, with the prior known and estimated, and as propensities, on three mixes."""
     usual = LABELS[dataset]
@@ -122,8 +128,9 @@ SUITES: dict[str, Suite] = {
     "alpha-ablation": Suite("Strength of the propensity network's regularizer", ABLATED,
                             lambda _: [SuiteRow("distpu", "network", {"alpha": alpha}) for alpha in ALPHAS]),
     "structure": Suite("Structure first: communities", ("mnist", "digits"), structure),
-    "alzheimer": Suite("Alzheimer", ("alzheimer", "alzheimer_disjoint"),
-                       lambda _: [*table(("none", "estimated")), SuiteRow("communities"), SuiteRow("supervised")]),
+    "alzheimer": Suite("Alzheimer", ("alzheimer",), scans),
+    "alzheimer-subjects": Suite("Alzheimer, no person in both parts", ("alzheimer",),
+                                lambda name: [replace(row, disjoint=True) for row in scans(name)]),
     "alzheimer-severity": Suite("Alzheimer, severe cases labeled more often", ("alzheimer",),
                                 lambda _: table(("none", "estimated", "true"), SEVERITY)),
     "negatives": Suite("PUbN with biased labeled negatives", DIGITS, with_negatives),
@@ -291,7 +298,7 @@ def _spec(row: SuiteRow, dataset: str, preset_name: str) -> Spec:
         dataset,
         row.method,
         labels,
-        preset.settings_of(row.method),
+        replace(preset.settings_of(row.method), disjoint=row.disjoint),
         propensity=propensity,
         preset=preset_name,
         prior=row.prior,

@@ -116,7 +116,8 @@ def grouped(rows: Evidence) -> Grouped:
     others[nodes] = False
     near = torch.empty(len(others), sum(view.shape[1] for view in network.near), dtype=torch.int64)
     near[nodes] = torch.cat(network.near, dim=1)
-    near[others] = structure.near(select(x, others))
+    if bool(others.any()):
+        near[others] = structure.near(select(x, others))
     own = joined(structure.member, near)[:, 0]
     own[nodes] = structure.member[:, 0]
     core = (structure.member[near, 0] == own[:, None]).all(dim=1)

@@ -16,15 +16,16 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
-from pue.core.data import Features, as_matrix, is_bytes, is_image
+from pue.core.data import Features, is_bytes, is_image
 from pue.propensity.features import fit_reduction
 from pue.propensity.graph import nearest
+from pue.propensity.views import looks
 
 LINKS = 10
 """Neighbors of a row that it may be linked to."""
 LARGEST = 0.01
 WHOLE = 10_000
-"""Rows up to which all their numbers are compared; of more rows, 200 principal components."""
+"""Images up to which all pixels are compared (without brightness and contrast); of more, 200 principal components."""
 FAMILIES = 0.5
 """From this share of rows in families of two or more on, data are made of families. Where they are not, the links
 reach 1 % in one chain through the densest region, and most rows are alone."""
@@ -85,5 +86,6 @@ def _linked(away: NDArray[np.float32], links: NDArray[np.int64], distance: float
 def _points(x: Features, seed: int) -> Tensor:
     pixels = is_image(x) or is_bytes(x)
     if pixels and x.shape[0] <= WHOLE:
-        return torch.from_numpy(as_matrix(x).astype(np.float32, copy=False))
-    return fit_reduction(x, columns=200, seed=seed)(x)
+        return looks(x)
+    values = looks(x) if pixels else x
+    return fit_reduction(values, columns=200, seed=seed, one_scale=pixels)(values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -86,7 +87,7 @@ def find_structure(data: PUData, *, neighbors: int = 10, resolution: float | Non
         )
     candidates = [found(network.structure(value, RUNS), near) for value in stable or [1.0]]
     if network.has_families:
-        relatives = network.families()
+        relatives = network.families
         candidates.append(found(relatives, relatives.near(labeled)))
     return choose(candidates)
 
@@ -124,10 +125,11 @@ class Network:
         name = f"communities at resolution {resolution:g}"
         return Structure(self.views, self.points, torch.from_numpy(member), self.neighbors, name)
 
+    @cached_property
     def families(self) -> Structure:
         """Near-identical rows: what is alike to the pixel asks one row alone."""
         member = torch.from_numpy(families(self.x).family)[:, None]
-        view = View(False, Reduction(None, None))
+        view = View("looks", Reduction(None, None))
         return Structure((view,), (view(self.x),), member, 1, "families of near-identical rows")
 
 

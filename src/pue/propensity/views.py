@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -22,13 +23,14 @@ BLOCK = 1_000
 @kept
 @dataclass(frozen=True, eq=False)
 class View:
-    """x → (n, few) float32, of the values themselves or of their edges."""
+    """x → (n, few) float32, of the values themselves, of the edges of images, or of their looks."""
 
-    of_edges: bool
+    of: Literal["values", "edges", "looks"]
     reduction: Reduction
 
     def __call__(self, x: Features) -> Tensor:
-        return self.reduction(edges(x) if self.of_edges else x)
+        seen = {"values": lambda rows: rows, "edges": edges, "looks": looks}[self.of](x)
+        return self.reduction(seen)
 
 
 def fit_views(x: Features, *, seed: int = 0) -> tuple[View, ...]:
@@ -37,10 +39,31 @@ def fit_views(x: Features, *, seed: int = 0) -> tuple[View, ...]:
     >>> len(fit_views(torch.rand(20, 1, 12, 12))), len(fit_views(torch.rand(20, 3)))
     (2, 1)
     """
-    values = View(False, fit_reduction(x, seed=seed))
-    if not (is_image(x) and x.ndim == 4 and min(x.shape[2:]) >= SMALLEST):
+    values = View("values", fit_reduction(x, seed=seed))
+    if not has_edges(x):
         return (values,)
-    return values, View(True, fit_reduction(edges(x), seed=seed, one_scale=True))
+    return values, View("edges", fit_reduction(edges(x), seed=seed, one_scale=True))
+
+
+def has_edges(x: Features) -> bool:
+    return is_image(x) and x.ndim == 4 and min(x.shape[2:]) >= SMALLEST
+
+
+def looks(x: Tensor) -> Tensor:
+    """What tells one image from all others: pixels without brightness and contrast, and edges where there are some."""
+    pixels = contrast(x)
+    return torch.cat([pixels, edges(x)], dim=1) if has_edges(x) else pixels
+
+
+def contrast(x: Tensor) -> Tensor:
+    """Pixels of every image, brightness and contrast taken out: mean zero, length one.
+
+    >>> contrast(torch.tensor([[[[0.0, 2.0]]], [[[5.0, 6.0]]]]))
+    tensor([[-0.7071,  0.7071],
+            [-0.7071,  0.7071]])
+    """
+    rows = as_float(x).flatten(1)
+    return functional.normalize(rows - rows.mean(1, keepdim=True), dim=1)
 
 
 def edges(x: Tensor) -> Tensor:

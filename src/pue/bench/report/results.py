@@ -15,6 +15,7 @@ from pue.bench.report.render import markdown, markdown_text
 from pue.bench.report.rows import result_rows
 from pue.bench.report.shortfalls import shortfalls
 from pue.bench.report.tables import MIB, suite_tables
+from pue.bench.report.wants import wants
 from pue.bench.suites import row_name, title_of, with_seeds
 
 
@@ -90,7 +91,12 @@ def _section(suite: str, records: Sequence[Record], images: str) -> str:
     parts = [f"## {title}", "", _commands(suite, records), _conditions(suite, records), ""]
     parts += [markdown(table) for table in suite_tables(rows)]
     parts += [f"![{title}, {name}]({images}/{suite}_{name}.png)\n" for name in _drawn(suite, records)]
-    parts += ["**What falls short**", "", *(f"- {markdown_text(text)}" for text in shortfalls(rows)), ""]
+    parts += [
+        "**What falls short**",
+        "",
+        *(f"- {markdown_text(text)}" for text in (*shortfalls(rows), *wants(rows))),
+        "",
+    ]
     return "\n".join(parts)
 
 
