@@ -152,10 +152,9 @@ class Spec:
         _require("propensity", self.propensity, ["none", "true", *PROPENSITIES])
         if self.seed < 0:
             raise InvalidInput(f"seed must not be negative; got {self.seed}.")
-        if not isinstance(self.prior, str) and not 0 < self.prior < 1:
+        known = self.prior in ("data", ESTIMATE, *PRIORS) if isinstance(self.prior, str) else 0 < self.prior < 1
+        if not known:
             raise InvalidInput(f'prior must be "data", a name in pue.PRIORS or a number in (0, 1); got {self.prior!r}.')
-        if isinstance(self.prior, str):
-            _require("prior", self.prior, ["data", ESTIMATE, *PRIORS])
         if self.method == SUPERVISED and (self.propensity != "none" or self.method_options):
             raise InvalidInput("the supervised ceiling has neither propensities nor options.")
         if self.propensity_options and self.propensity in ("none", "true"):

@@ -37,8 +37,8 @@ def alzheimer(
     paths. Decoding is slow, so its result is cached (see `pue.bench.datasets.cache`).
 
     The official folders share their 200 people, slices 1 to 25 in one and 26 to 32 in the other, so that whoever
-    recognises people scores well there. `disjoint`: no one is in both parts; `subjects` finds people by their looks, and
-    about a fifth of them, class by class, are the test set.
+    recognises people scores well there. `disjoint`: no one is in both parts; `subjects` finds people by their looks,
+    and about a fifth of them, class by class, are the test set.
     """
     height, width = _both(size)
     require("bench", "PIL")
