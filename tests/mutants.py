@@ -44,6 +44,8 @@ TRIMMING = "test_crossfit.py::test_the_trimming_threshold_minimises_the_variance
 PUBN = "test_risks.py::test_pubn_equals_its_twin"
 COLUMN = "test_risks.py::test_refuses_a_column_of_scores"
 STAGES = "test_method_stages.py"
+STRAYS = "test_communities.py::test_strays_among_negatives_get_the_mean_of_all_positives"
+ACCEPTED = "test_communities.py::test_groups_are_accepted_until_the_prior_is_reached"
 TREES = "test_growth.py"
 REDUCE = "test_risks.py::test_sums_over_two_halves_add_up_to_the_sums_over_the_whole"
 IMBALANCED = "test_risks.py::test_imbalanced_equals_its_twin"
@@ -54,6 +56,19 @@ CONSTANT = "test_backbones.py::test_constant_features_are_harmless"
 
 
 MUTANTS = [
+    # communities and what a risk wants
+    Mutant("propensity/tally.py", "others = labels - counted(own[here], mass[here], len(labels))", "others = labels",
+           "a row's own label counted", "test_communities.py::test_a_label_does_not_count_for_its_own_row"),
+    Mutant("propensity/communities.py", "torch.where(named, rates, self.stray).mean(1)", "rates.mean(1)",
+           "strays weighted as negatives", STRAYS),
+    Mutant("propensity/naming.py", "order = np.argsort(-rate", "order = np.argsort(rate",
+           "groups with the fewest labels first", ACCEPTED),
+    Mutant("propensity/graph.py", "+ sparse.identity(n, format=\"csr\")", "+ 0 * sparse.identity(n, format=\"csr\")",
+           "a row is no neighbor of itself", "test_communities.py::test_nearest_and_the_graph_are_those_of_a_loop"),
+    Mutant("core/folds.py", "return least[member]", "return hashes",
+           "groups parted", "test_folds.py::test_rows_of_a_group_share_a_fold_whatever_the_group_is_called"),
+    Mutant("core/minimizer.py", "return _by_sign(pi * m, q - pi * m, q)", "return _by_sign(pi * m, q, q)",
+           "the negative weight of labeled rows", "test_minimizer.py::test_nothing_on_a_grid_has_a_lower_risk"),
     # losses
     Mutant("core/losses.py", "return torch.sigmoid(-margin)", "return torch.sigmoid(margin)",
            "sign of the margin", "test_losses.py"),

@@ -32,6 +32,7 @@ EXTRAS = {
     "app": ("jinja2", "lightgbm", "matplotlib", "pandas", "PIL", "pyarrow", "rich", "skrub", "typer"),
     "bench": ("matplotlib", "PIL", "rich"),
     "boosting": ("lightgbm",),
+    "communities": ("sknetwork",),
     "excel": ("python_calamine",),
     "remote": ("fsspec",),
     "search": ("optuna",),

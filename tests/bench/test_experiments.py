@@ -201,13 +201,15 @@ def test_the_paper_s_tables_are_complete():
     sizes = {suite: len(resolve(suite)) for suite in SUITES}
     assert sizes == {
         "alpha-ablation": 7,
-        "alzheimer": 8,
+        "alzheimer": 10,
         "alzheimer-severity": 12,
+        "alzheimer-subjects": 10,
         "cifar10": 12,
         "digits": 20,
         "mix-ablation": 16,
         "mnist": 20,
         "negatives": 3,
+        "structure": 9,
         "supplement": 6,
     }
     names = [row_name(spec) for spec in resolve("cifar10")]

@@ -25,6 +25,7 @@ from pue.bench.report.results import pictures, results_page, save_pictures
 from pue.bench.report.rows import ResultRow, result_rows
 from pue.bench.report.shortfalls import shortfalls
 from pue.bench.report.tables import Column, ReportTable, suite_tables, wide_table
+from pue.bench.report.wants import wants
 from pue.bench.spec import digest
 from pue.bench.store import as_text, read_records
 from pue.bench.suites import SUITES, resolve, row_name
@@ -358,6 +359,15 @@ def test_no_gain_over_a_row_of_another_problem(tmp_path, change):
 
 
 # ------------------------------------------------------------------------------------------ shortfalls
+
+
+def test_a_row_whose_risk_wants_something_else_is_explained(runs):
+    assert wants(rows_of(runs)) == []  # uPU is above the paper's, uPUe corrects the labels
+    for seed in range(3):
+        write(runs, "uPU", seed, 69.0)
+    (told,) = wants(rows_of(runs))
+    assert "0, 2 positive; 6, 8 negative; 4 a draw; so 70.6 to 80.4 % accuracy" in told
+    assert told.endswith("The paper prints 85.17. A training that stops early can be above it; a lower risk cannot.")
 
 
 def test_shortfalls_are_computed(runs):

@@ -20,7 +20,12 @@ from pue.training.progress import step_progress
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OPTIONAL = PROJECT["optional-dependencies"]
-MODULES = {"python-calamine": "python_calamine", "pillow": "PIL", "scikit-learn": "sklearn"}
+MODULES = {
+    "python-calamine": "python_calamine",
+    "pillow": "PIL",
+    "scikit-learn": "sklearn",
+    "scikit-network": "sknetwork",
+}
 """Where a library is not called as its module is."""
 
 

@@ -144,3 +144,16 @@ def test_images_of_bytes_are_hashed_by_their_pixels() -> None:
 
 def test_a_hundred_thousand_rows_do_not_collide() -> None:
     assert len(np.unique(row_hash(torch.arange(100_000.0)[:, None]))) == 100_000
+
+
+def test_rows_of_a_group_share_a_fold_whatever_the_group_is_called() -> None:
+    x = torch.arange(60.0)[:, None]
+    labels = (torch.arange(60) % 4 == 0).int()
+    groups = np.repeat(np.arange(20), 3)
+    fold = content_folds(x, labels, 4, groups=groups)
+    assert all(len(set(fold[groups == group])) == 1 for group in range(20))
+    np.testing.assert_array_equal(content_folds(x, labels, 4, groups=100 - groups), fold)
+    assert set(fold) == {0, 1, 2, 3}
+    assert most_folds(x, labels, groups=np.arange(60) // 30) == 0  # both groups hold a labeled row
+    with pytest.raises(InvalidInput, match="group of each of the 60 rows"):
+        content_folds(x, labels, 2, groups=groups[:-1])

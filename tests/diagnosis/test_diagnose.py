@@ -254,3 +254,16 @@ def test_a_wide_range_of_the_prior_asks_for_an_audit_and_names_its_price(biased)
     assert "is an estimate and may lie anywhere between 0.20 and 0.60" in wide.recommendation
     assert f"about ±{half:.2f}, whatever the labels' bias: pue audit plan" in wide.recommendation
     assert "audit" not in biased.recommendation
+
+
+def test_families_of_images_are_told_and_only_those() -> None:
+    generator = torch.Generator().manual_seed(0)
+    people = torch.rand(120, 1, 1, 8, 8, generator=generator)
+    scans = (people + 0.02 * torch.rand(120, 4, 1, 8, 8, generator=generator)).flatten(0, 1)
+    s = (torch.arange(480) % 5 == 0).int()
+    found = diagnose(scans.numpy(), s.numpy(), prior=0.5, propensity=None)
+    assert found.relatives == pytest.approx(1, abs=0.02)
+    assert "Hold whole families out" in found.recommendation
+    assert "near-identical" in found.summary()
+    strangers = torch.rand(480, 1, 8, 8, generator=generator)
+    assert diagnose(strangers.numpy(), s.numpy(), prior=0.5, propensity=None).relatives is None

@@ -165,6 +165,9 @@ def round_trip(value: Any, path: Path, **options: Any) -> Any:
 # ----------------------------------------------------------------------------------------- what comes back
 
 
+@pytest.mark.filterwarnings("ignore:at a share of:pue.errors.PueWarning")  # communities of so few rows
+@pytest.mark.filterwarnings("ignore:communities of similar rows:pue.errors.PueWarning")
+@pytest.mark.filterwarnings("ignore:no grouping of the rows:pue.errors.PueWarning")
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_comes_back(name: str, tmp_path: Path) -> None:
     method: Any = METHODS[name]
@@ -184,6 +187,8 @@ def test_a_method_by_name_comes_back(tmp_path: Path) -> None:
     assert isinstance(after.prior_estimate_, PriorEstimate)
 
 
+@pytest.mark.filterwarnings("ignore:communities of similar rows:pue.errors.PueWarning")
+@pytest.mark.filterwarnings("ignore:no grouping of the rows:pue.errors.PueWarning")
 @pytest.mark.parametrize("name", PROPENSITIES)
 def test_every_propensity_comes_back(name: str, tmp_path: Path) -> None:
     before = fitted(propensity=SMALLER.get(name, name), epochs=1)

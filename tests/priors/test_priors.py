@@ -109,6 +109,7 @@ def test_too_few_rows_to_hold_out_are_told() -> None:
     assert 1 / 3 < found < 1
 
 
+@pytest.mark.filterwarnings("ignore:rates of labels of similar rows:pue.errors.PueWarning")
 @pytest.mark.parametrize("scenario", list(Scenario))
 @pytest.mark.parametrize("name", sorted(PRIORS))
 def test_every_estimator_gives_a_prior_that_the_data_allow(name: str, scenario: Scenario) -> None:
@@ -325,6 +326,7 @@ def test_estimated_propensities_give_about_the_prior_where_classes_do_not_overla
 # ------------------------------------------------------------------------------------------------------- the evidence
 
 
+@pytest.mark.filterwarnings("ignore:rates of labels of similar rows:pue.errors.PueWarning")
 @pytest.mark.parametrize("name", sorted(PRIORS))
 def test_the_order_of_the_evidence_does_not_matter(name: str) -> None:
     data, _ = labeled_clusters("biased", Scenario.CASE_CONTROL, n=400)

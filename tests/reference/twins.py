@@ -478,3 +478,70 @@ def pu_samples(
         scenario=scenario,
         weight=weight,
     )
+
+
+# ------------------------------------------------------------------------------------------------------- communities
+
+
+def nearest_others(points: list[list[float]], k: int) -> list[list[int]]:
+    """Of every point the k nearest others."""
+    return [
+        sorted((j for j in range(len(points)) if j != i), key=lambda j, i=i: math.dist(points[i], points[j]))[:k]
+        for i in range(len(points))
+    ]
+
+
+def shared_neighbors(near: list[list[int]]) -> list[list[float]]:
+    """Edges between neighbors, weighted by how many neighbors both have; a row is its own neighbor."""
+    around = [{i, *row} for i, row in enumerate(near)]
+    return [
+        [
+            float(len(around[i] & around[j])) if i != j and (i in near[j] or j in near[i]) else 0.0
+            for j in range(len(near))
+        ]
+        for i in range(len(near))
+    ]
+
+
+def gamma_poisson(labels: Any, rows: Any, strength: float) -> float:
+    """log P(counts) if rates follow a Gamma law of this strength around the common rate, but for what does not depend
+    on the strength."""
+    common = sum(labels) / sum(rows)
+    total = 0.0
+    for count, n in zip(labels, rows, strict=True):
+        a = strength * common
+        total += math.lgamma(count + a) - math.lgamma(a) + a * math.log(strength) - (count + a) * math.log(n + strength)
+    return total
+
+
+def edges(gray: list[list[float]]) -> list[float]:
+    """Strength of the edges in eight directions, averaged over overlapping cells, of length one."""
+    height, width = len(gray), len(gray[0])
+
+    def at(i: int, j: int) -> float:
+        return gray[min(max(i, 0), height - 1)][min(max(j, 0), width - 1)]
+
+    down, across = max(1, round(height / 7)), max(1, round(width / 7))
+    found = []
+    for k in range(8):
+        angle = 2 * math.pi * k / 8
+        strong = [
+            [
+                max(
+                    0.0,
+                    (at(i, j + 1) - at(i, j - 1)) * math.cos(angle) + (at(i + 1, j) - at(i - 1, j)) * math.sin(angle),
+                )
+                for j in range(width)
+            ]
+            for i in range(height)
+        ]
+        for top in range(-(down // 2), height + down // 2 - 2 * down + 1, down):
+            for left in range(-(across // 2), width + across // 2 - 2 * across + 1, across):
+                cell = [
+                    strong[i][j]
+                    for i in range(max(0, top), min(height, top + 2 * down))
+                    for j in range(max(0, left), min(width, left + 2 * across))
+                ]
+                found.append(sum(cell) / len(cell))
+    length = math.sqrt(sum(value**2 for value in found))
+    return [value / length for value in found]

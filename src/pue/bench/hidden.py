@@ -34,13 +34,19 @@ class Hidden:
 
 
 @lru_cache(maxsize=2)
-def load(dataset: str, folder: Path | None, image_size: int | None, rows: int | None) -> LabeledSplit:
+def load(
+    dataset: str, folder: Path | None, image_size: int | None, rows: int | None, disjoint: bool | None = None
+) -> LabeledSplit:
     """A data set, once a process; at most `rows` of either part, evenly spread (some files are sorted by class)."""
     arguments: dict[str, Any] = {} if dataset == "digits" else {"folder": folder}
     if image_size is not None:
         if dataset != "alzheimer":
             raise InvalidInput(f"{dataset} cannot be resized: leave image_size out.")
         arguments["size"] = image_size
+    if disjoint:
+        if dataset != "alzheimer":
+            raise InvalidInput(f"{dataset} does not show people: leave disjoint out.")
+        arguments["disjoint"] = True
     split = DATASETS[dataset](**arguments)
     if rows is None:
         return split

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pue.basis import settle_prior
 from pue.bench.cost import Clock, CountedBackbone, forget_peak_memory, peak_memory, warm_up
 from pue.bench.hidden import Hidden, hide, load
 from pue.bench.options import make_method
@@ -65,9 +66,11 @@ def prepare(
     spec: Spec, data: Path | None, store: Store | None, *, wait: bool = True
 ) -> tuple[Hidden, float, Propensities | None]:
     """All that comes before the training: the data with their labels hidden, the prior, the propensities."""
-    split = load(spec.dataset, data, spec.settings.image_size, spec.settings.rows)
+    split = load(spec.dataset, data, spec.settings.image_size, spec.settings.rows, spec.settings.disjoint)
     hidden = hide(split, spec.labels, spec.seed)
-    prior = float(split.train_y.double().mean()) if isinstance(spec.prior, str) else spec.prior
+    prior = (
+        float(split.train_y.double().mean()) if spec.prior == "data" else settle_prior(hidden.data, spec.prior).value
+    )
     return hidden, prior, propensities(spec, hidden, prior, store, wait=wait)
 
 

@@ -18,6 +18,8 @@ from pue.bench.options import make_estimator, make_method
 from pue.core.losses import LOSSES
 from pue.errors import InvalidInput, UnknownName
 from pue.methods import METHODS
+from pue.priors import PRIORS
+from pue.priors.interval import ESTIMATE
 from pue.propensity import PROPENSITIES
 from pue.training import Augmentation, Batching, Training
 
@@ -93,6 +95,8 @@ class Settings:
     """Height and width that images are resized to, where the data set can."""
     rows: int | None = None
     """At most so many rows of the training and of the test set; None: all."""
+    disjoint: bool | None = None
+    """Whether no person is in both parts, where the data set shows people; None: the official parts."""
 
     def __post_init__(self) -> None:
         conform(self)
@@ -111,7 +115,7 @@ class Settings:
         chosen = {field.name: getattr(self, field.name) for field in fields(self)}
         chosen = {name: value for name, value in chosen.items() if value is not None}
         augmented = {name: chosen.pop(name) for name in ("shift", "flip", "rotate", "mixup") if name in chosen}
-        for name in ("backbone", "image_size", "rows"):
+        for name in ("backbone", "image_size", "rows", "disjoint"):
             chosen.pop(name, None)
         return {**chosen, "augmentation": Augmentation(**augmented)} if augmented else chosen
 
@@ -135,7 +139,7 @@ class Spec:
     preset: str = "custom"
     """Where the settings came from."""
     prior: str | float = "data"
-    """"data": the share of positives in the training set."""
+    """"data": the share of positives in the training set; or a number, or the estimator that must find it."""
     method_options: Options = ()
     """Fields of the method's value, such as PUbN's tau."""
     propensity_options: Options = ()
@@ -148,8 +152,9 @@ class Spec:
         _require("propensity", self.propensity, ["none", "true", *PROPENSITIES])
         if self.seed < 0:
             raise InvalidInput(f"seed must not be negative; got {self.seed}.")
-        if self.prior != "data" and not (isinstance(self.prior, float) and 0 < self.prior < 1):
-            raise InvalidInput(f'prior must be "data" or a number in (0, 1); got {self.prior!r}.')
+        known = self.prior in ("data", ESTIMATE, *PRIORS) if isinstance(self.prior, str) else 0 < self.prior < 1
+        if not known:
+            raise InvalidInput(f'prior must be "data", a name in pue.PRIORS or a number in (0, 1); got {self.prior!r}.')
         if self.method == SUPERVISED and (self.propensity != "none" or self.method_options):
             raise InvalidInput("the supervised ceiling has neither propensities nor options.")
         if self.propensity_options and self.propensity in ("none", "true"):

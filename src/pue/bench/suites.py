@@ -25,6 +25,10 @@ class SuiteRow:
     """Fields of the method's value that differ from the preset's."""
     labels: Labels | None = None
     """None: those of the data set's main table."""
+    prior: str = "data"
+    """The share of positives in the training set, or the estimator that must find it."""
+    disjoint: bool | None = None
+    """Whether no person is in both parts."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,26 @@ def supplement(dataset: str) -> list[SuiteRow]:
     ]
 
 
+def scans(dataset: str) -> list[SuiteRow]:
+    return [*table(("none", "estimated")), SuiteRow("communities"), SuiteRow("supervised")]
+
+
+def structure(dataset: str) -> list[SuiteRow]:
+    """Communities as classifier, with the prior known and estimated, and as propensities, on three mixes."""
+    usual = LABELS[dataset]
+    mix = usual.mix or ()
+    mixes = (mix, mix[::-1], tuple(1 / len(mix) for _ in mix))
+    return [
+        replace(row, labels=replace(usual, mix=shares))
+        for shares in mixes
+        for row in (
+            SuiteRow("communities"),
+            SuiteRow("communities", prior="communities"),
+            SuiteRow("nnpu", "communities"),
+        )
+    ]
+
+
 def with_negatives(dataset: str) -> list[SuiteRow]:
     """The mixes, shares and thresholds of PUbN's authors, with as many labeled negatives as positives."""
     mix, rho, tau = NEGATIVES[dataset]
@@ -103,7 +127,10 @@ SUITES: dict[str, Suite] = {
     "mix-ablation": Suite("Label mixes", ABLATED, mix_ablation),
     "alpha-ablation": Suite("Strength of the propensity network's regularizer", ABLATED,
                             lambda _: [SuiteRow("distpu", "network", {"alpha": alpha}) for alpha in ALPHAS]),
-    "alzheimer": Suite("Alzheimer", ("alzheimer",), lambda _: table(("none", "estimated"))),
+    "structure": Suite("Structure first: communities", ("mnist", "digits"), structure),
+    "alzheimer": Suite("Alzheimer", ("alzheimer",), scans),
+    "alzheimer-subjects": Suite("Alzheimer, no person in both parts", ("alzheimer",),
+                                lambda name: [replace(row, disjoint=True) for row in scans(name)]),
     "alzheimer-severity": Suite("Alzheimer, severe cases labeled more often", ("alzheimer",),
                                 lambda _: table(("none", "estimated", "true"), SEVERITY)),
     "negatives": Suite("PUbN with biased labeled negatives", DIGITS, with_negatives),
@@ -113,6 +140,7 @@ SUITES: dict[str, Suite] = {
 
 DISPLAY = {
     "anchor": "anchor",
+    "communities": "communities",
     "distpu": "Dist-PU",
     "distpu_warmup": "Dist-PU (warm-up)",
     "imbpu": "ImbPU",
@@ -142,6 +170,8 @@ def row_name(spec: Spec) -> str:
     """
     if spec.labels.n_negative is not None:
         return f"{row_name(replace(spec, labels=LABELS[spec.dataset]))} + N"
+    if isinstance(spec.prior, str) and spec.prior != "data":
+        return f"{row_name(replace(spec, prior='data'))}, prior estimated"
     name = DISPLAY.get(spec.method, spec.method)
     usual = _usual(spec)
     if spec.method == "nnipw":  # never without propensities, so they do not show in its name
@@ -268,9 +298,10 @@ def _spec(row: SuiteRow, dataset: str, preset_name: str) -> Spec:
         dataset,
         row.method,
         labels,
-        preset.settings_of(row.method),
+        replace(preset.settings_of(row.method), disjoint=row.disjoint),
         propensity=propensity,
         preset=preset_name,
+        prior=row.prior,
         method_options={**preset.options.get(row.method, {}), **row.settings},  # type: ignore[arg-type]
         propensity_options=options,  # type: ignore[arg-type]
     )

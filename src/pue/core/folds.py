@@ -24,8 +24,13 @@ Run = Callable[[Callable[[int], Tensor], Sequence[int]], Sequence[Tensor]]
 """The work on every item, in their order."""
 
 
-def content_folds(x: Features, labels: Tensor, k: int, *, seed: int = 0) -> NDArray[np.int64]:
+def content_folds(
+    x: Features, labels: Tensor, k: int, *, groups: NDArray[np.int64] | None = None, seed: int = 0
+) -> NDArray[np.int64]:
     """A fold 0…k−1 for every row: distinct rows are dealt out in the order of their hash, stratum by stratum.
+
+    Rows of one of `groups` share a fold as equal rows do: the same patient, or a family of near-identical images
+    (`propensity.duplicates.families`). A group with a labeled row counts as labeled.
 
     >>> import torch
     >>> x = torch.tensor([[1.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
@@ -33,7 +38,7 @@ def content_folds(x: Features, labels: Tensor, k: int, *, seed: int = 0) -> NDAr
     >>> bool(folds[0] == folds[1]), sorted(folds[[0, 2]].tolist())
     (True, [0, 1])
     """
-    stratum, inverse = _distinct(x, labels, seed)
+    stratum, inverse = _distinct(x, labels, seed, groups)
     most = _scarcest(stratum)
     if not 2 <= k <= most:
         raise InvalidInput(
@@ -80,22 +85,37 @@ def held_out_values(
     return found
 
 
-def most_folds(x: Features, labels: Tensor) -> int:
-    """The largest k for which every fold gets a labeled and an unlabeled row."""
-    return _scarcest(_distinct(x, labels, 0)[0])
+def most_folds(x: Features, labels: Tensor, *, groups: NDArray[np.int64] | None = None) -> int:
+    """The largest k for which every fold gets a labeled and an unlabeled row, or group."""
+    return _scarcest(_distinct(x, labels, 0, groups)[0])
 
 
 def _scarcest(stratum: NDArray[np.int64]) -> int:
     return int(min((stratum == 1).sum(), (stratum == 0).sum()))
 
 
-def _distinct(x: Features, labels: Tensor, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Label of each distinct row in the order of their hash, and which of them each row is."""
-    _, first, inverse = np.unique(row_hash(x, seed=seed), return_index=True, return_inverse=True)
+def _distinct(
+    x: Features, labels: Tensor, seed: int, groups: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Label of each distinct row, or group, in the order of their hash, and which of them each row is."""
+    hashes = row_hash(x, seed=seed)
+    if groups is not None:
+        hashes = _joint_hash(hashes, groups)
+    _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     # A labeled row and its unlabeled copy are one row, and it counts as labeled.
     stratum = np.full(len(first), -1, dtype=np.int64)
     np.maximum.at(stratum, inverse, labels.numpy().astype(np.int64))
     return stratum, inverse
+
+
+def _joint_hash(hashes: NDArray[np.uint64], groups: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Of each row the smallest hash in its group: the names of groups do not matter."""
+    if groups.shape != hashes.shape:
+        raise InvalidInput(f"groups must name the group of each of the {len(hashes)} rows; got shape {groups.shape}.")
+    member = np.unique(groups, return_inverse=True)[1]
+    least = np.full(int(member.max()) + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
+    np.minimum.at(least, member, hashes)
+    return least[member]
 
 
 def row_hash(x: Features, *, seed: int = 0) -> NDArray[np.uint64]:

@@ -11,6 +11,8 @@ import math
 from torch import Tensor
 
 from pue.core.data import require_vector
+from pue.core.minimizer import Minimizer as Minimizer
+from pue.core.minimizer import population_minimizer as population_minimizer
 from pue.errors import InvalidInput
 
 

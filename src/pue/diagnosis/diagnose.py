@@ -26,8 +26,11 @@ from pue.priors import PriorEstimate
 from pue.propensity import FLOOR, LabeledPropensity, PropensityEstimator
 from pue.propensity.auto import Chosen
 from pue.propensity.clipping import MEMORIZED, geometric_ratio
+from pue.propensity.duplicates import families
 from pue.propensity.scar import FEWEST_LABELED, FEWEST_UNLABELED, ScarTest, scar_test
 
+MOST_IMAGES, FEWEST_IMAGES = 10_000, 200
+"""Images that are searched for near-identical ones: the first of them, for those of one scan stand together."""
 SHOWN = 10_000
 """Of so many unlabeled rows at most the propensities are estimated: they are only shown."""
 
@@ -82,7 +85,17 @@ def diagnose(
         memorized=found is not None and _memorized(data, found),
         bounds=() if e is None else tuple(_bounds(data, e, belief.value)),
         recall=() if e is None or ranked is None else tuple(_recall(ranked[data.labeled], e, gammas)),
+        relatives=_relatives(data),
     )
+
+
+def _relatives(data: PUData) -> float | None:
+    """The share of images with a near-identical one among the population, if images come in families."""
+    population = torch.nonzero(population_rows(data.labels, data.scenario))[:MOST_IMAGES, 0]
+    if not is_image(data.x) or len(population) < FEWEST_IMAGES:
+        return None
+    found = families(select(data.x, population))
+    return found.share if found.found else None
 
 
 def _scar(data: PUData, basis: Basis, seed: int) -> ScarTest | None:

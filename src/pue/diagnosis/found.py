@@ -65,6 +65,8 @@ class Diagnosis:
     bounds: tuple[Bound, ...]
     recall: tuple[tuple[float, float, float], ...]
     """(Γ, lowest, highest) share of the positives that the test's ranking finds among its first π n rows."""
+    relatives: float | None = None
+    """Share of images that have a near-identical one, where images come in such families."""
 
     @property
     def healthy(self) -> bool:
@@ -108,6 +110,8 @@ def _lines(d: Diagnosis) -> Iterator[tuple[str, str]]:
     yield "Data", f"{d.n_rows} rows, {d.n_labeled} labeled, {d.scenario.value}"
     yield "Prior", str(d.prior)
     yield "SCAR", "too few rows to test" if d.scar is None else str(d.scar)
+    if d.relatives is not None:
+        yield "Near-duplicates", f"{d.relatives:.0%} of the images have a near-identical one"
     if d.drivers:
         yield "Drivers", ", ".join(f"{driver.name} {driver.difference:+.2f} sd" for driver in d.drivers[:5])
     if d.report is not None:
@@ -131,6 +135,12 @@ def _weights_in_words(r: PropensityReport) -> str:
 
 def _advice(d: Diagnosis) -> Iterator[str]:
     """What to do, a sentence at a time."""
+    if d.relatives is not None:
+        yield (
+            "Images come in families of near-identical ones (slices of a scan, frames of a film): a held-out image is "
+            "recognised by its relatives in training, and every score of it flatters. Hold whole families out: "
+            "pue.propensity.duplicates.families(images).family, as groups of content_folds or of a group split."
+        )
     if d.scar is None:
         yield f"Label at least {FEWEST_LABELED} rows; with fewer neither the bias nor its repair can be judged."
         return

@@ -25,7 +25,7 @@ from pue.core.machine import as_device
 from pue.errors import InvalidInput, lookup
 from pue.estimators.base import FITTED, PUEstimator
 from pue.methods import Composition, Method, Task, Thresholded, UsesNegatives, find_method
-from pue.methods.protocol import scores_of
+from pue.methods.protocol import NeighborVote, scores_of
 from pue.methods.selfpu import Students
 from pue.persistence import NetworkParts, kept_estimator
 from pue.priors.interval import ESTIMATE, PriorEstimate
@@ -42,11 +42,12 @@ from pue.trees import LEARNERS, Ensemble, Learner, dense
         "input_spec_": InputSpec,
         "network_": nn.Module,
         "trees_": Ensemble,
+        "vote_": NeighborVote,
         "history_": list[EpochRecord],
         "threshold_": float,
     },
     optional=("feature_names_in_", "vectorizer_"),
-    either=("network_", "trees_"),
+    either=("network_", "trees_", "vote_"),
     dropped=("checkpoint_dir", "progress", "_metadata_request"),
     network=NetworkParts("network_", "backbone", "input_spec_", build, pair=Students),
 )
@@ -114,6 +115,7 @@ class PUClassifier(PUEstimator):
     propensity_report_ : PropensityReport or None.
     network_ : nn.Module, the trained network, if it is one.
     trees_ : Trees of a forest, or BoostedTrees, if it is one of the two.
+    vote_ : NeighborVote, the rows that method="communities" asks.
     input_spec_ : InputSpec, what the network was built for.
     threshold_ : float, subtracted from the scores of network or trees: they decide at zero.
     history_ : list of EpochRecord, all stages of the method.
@@ -257,10 +259,12 @@ class PUClassifier(PUEstimator):
             learner=learner,
         )
         fitted = method.fit(task)
-        for name in ("network_", "trees_"):
+        for name in ("network_", "trees_", "vote_"):
             self.__dict__.pop(name, None)  # of an earlier fit
         if isinstance(fitted.model, Ensemble):
             self.trees_ = fitted.model
+        elif isinstance(fitted.model, NeighborVote):
+            self.vote_ = fitted.model
         else:
             self.network_ = fitted.model
         self.history_, self.threshold_ = fitted.history, fitted.threshold
@@ -268,7 +272,7 @@ class PUClassifier(PUEstimator):
         return self
 
     def _scores(self, x: Features) -> Tensor:
-        return scores_of(vars(self).get("trees_") or self.network_, x) - self.threshold_
+        return scores_of(vars(self).get("trees_") or vars(self).get("vote_") or self.network_, x) - self.threshold_
 
     def _learner(self) -> Learner | None:
         """The trees that were asked for; None: a network."""

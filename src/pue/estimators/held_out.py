@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import Tensor
 
@@ -25,21 +27,23 @@ def out_of_fold(
     folds: int = 3,
     scored: int | None = None,
     jobs: int = 1,
+    groups: NDArray[np.int64] | None = None,
     seed: int = 0,
 ) -> Tensor:
-    """The score of every row from a copy of `classifier` fitted without its fold; equal rows share a fold.
+    """The score of every row from a copy of `classifier` fitted without its fold; equal rows share a fold, and so do
+    rows of one of `groups`.
 
     `propensity` is ê of the labeled rows, in order, each already from models that have not seen the row. `scored` folds
     only are left out in turn (None: all), which is enough for large data; rows of the others get NaN. In a process
     group folds are shared out; where there are fewer of them than processes, each is trained by all.
     """
-    possible = most_folds(data.x, data.labels)
+    possible = most_folds(data.x, data.labels, groups=groups)
     if possible < 2:
         raise InvalidInput(
             "rows cannot be held out: there are not 2 distinct labeled and 2 distinct unlabeled rows. Label more rows."
         )
     folds = min(folds, possible)
-    fold = torch.from_numpy(content_folds(data.x, data.labels, folds, seed=seed))
+    fold = torch.from_numpy(content_folds(data.x, data.labels, folds, groups=groups, seed=seed))
     e = None
     if propensity is not None:
         e = torch.full((data.n_rows,), torch.nan, dtype=torch.float64)

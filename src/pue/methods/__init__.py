@@ -12,6 +12,7 @@ from pue.core import risks
 from pue.core.losses import logistic
 from pue.core.risks import Risk
 from pue.errors import InvalidInput, lookup
+from pue.methods.communities import CommunityNames
 from pue.methods.composition import Composition, ipw_weights, naive_weights, pu_weights
 from pue.methods.distpu import DistPU
 from pue.methods.em import LatentClass
@@ -24,8 +25,8 @@ from pue.persistence import keep_functions
 from pue.propensity import LBE, DeepSAREM
 
 __all__ = [
-    "METHODS", "VPU", "Composition", "DistPU", "Fitted", "LatentClass", "Method", "PUbN", "SelfPU", "Task",
-    "Thresholded", "UsesNegatives", "find_method", "pu_weights",
+    "METHODS", "VPU", "CommunityNames", "Composition", "DistPU", "Fitted", "LatentClass", "Method", "PUbN", "SelfPU",
+    "Task", "Thresholded", "UsesNegatives", "find_method", "pu_weights",
 ]  # fmt: skip
 
 _NAIVE = Composition("unlabeled rows taken for negatives", naive_weights, lambda prior, loss: risks.upu(loss), logistic)
@@ -33,6 +34,7 @@ _NNPU = Composition("non-negative PU risk", pu_weights, lambda prior, loss: risk
 
 METHODS: dict[str, Method] = {
     "anchor": Thresholded(_NAIVE, probabilistic_gap, "labeling rate against its highest value (e grows with P(y | x))"),
+    "communities": CommunityNames(),
     "distpu": DistPU(),
     "distpu_warmup": DistPU(warm_up=1.0, summary="Dist-PU, first stage only"),
     "imbpu": Composition("nnPU as if classes were balanced", pu_weights, risks.imbalanced, weights_alone=False),

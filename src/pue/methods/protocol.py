@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -76,11 +77,22 @@ class Task:
             raise InvalidInput(f"{name} has no use for propensities: leave propensity=None.")
 
 
+class NeighborVote(ABC):
+    """A model that asks the rows it remembers."""
+
+    @abstractmethod
+    def scores(self, x: Features) -> Tensor:
+        """The score of each row; it is finite."""
+
+
+Model = nn.Module | Ensemble | NeighborVote
+
+
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A trained network, or trees; a row is called positive where its score reaches `threshold`."""
+    """A trained network, trees, or rows that vote; a row is called positive where its score reaches `threshold`."""
 
-    model: nn.Module | Ensemble
+    model: Model
     history: list[EpochRecord]
     threshold: float = 0.0
 
@@ -88,8 +100,10 @@ class Fitted:
         return scores_of(self.model, x)
 
 
-def scores_of(model: nn.Module | Ensemble, x: Features) -> Tensor:
-    """The output of a network, or the log-odds of trees."""
+def scores_of(model: Model, x: Features) -> Tensor:
+    """The output of a network, the log-odds of trees, or the vote of neighbors."""
+    if isinstance(model, NeighborVote):
+        return model.scores(x)
     return torch.from_numpy(model.log_odds(dense(x))) if isinstance(model, Ensemble) else score(model, x)
 
 

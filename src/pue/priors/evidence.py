@@ -63,6 +63,8 @@ class Evidence:
     """Few and comparable features, one row each."""
     fold: NDArray[np.int64]
     """Rows of one fold got their q from one model."""
+    x: Features = None
+    """The rows themselves, for who looks at more than `z`."""
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
@@ -90,19 +92,21 @@ class Evidence:
         return replace(self, **picked)
 
 
-def evidence(data: PUData, *, forest: bool = False, seed: int = 0) -> Evidence:
-    """The evidence in `data`; of a table its scores may be those of a `forest`.
+def evidence(data: PUData, *, forest: bool = False, scored: bool = True, seed: int = 0) -> Evidence:
+    """The evidence in `data`; of a table its scores may be those of a `forest`, and who needs none leaves them out.
 
     >>> data = PUData(torch.arange(8.0)[:, None], torch.tensor([0, 0, 0, 0, 0, 1, 1, 1]))
     >>> found = evidence(data)
     >>> found.q.shape, found.z.shape, found.labeled_mass
     ((8,), (8, 1), 3.0)
     """
-    q, fold = held_out_probability(data, forest=forest, seed=seed)
+    nothing = torch.zeros(data.n_rows)
+    q, fold = held_out_probability(data, forest=forest, seed=seed) if scored else (nothing, nothing)
     whole = without_gaps(data.x)
     z = fit_reduction(whole, seed=seed)(whole)
+    rows = None if scored else whole
     numbers = q.double().numpy(), z.double().numpy(), fold.numpy().astype(np.int64)
-    return Evidence(data.labels.numpy(), data.scenario, data.mass.numpy(), *numbers)
+    return Evidence(data.labels.numpy(), data.scenario, data.mass.numpy(), *numbers, rows)
 
 
 def as_evidence(data: PUData | Evidence) -> Evidence:

@@ -121,7 +121,7 @@ def estimate_prior(
         lowest = possible_prior(0.0, data.labels, data.scenario, data.sample_weight)
         return PriorEstimate(elkan_noto(data), lowest, 1.0, level, "elkan_noto", PRIORS["elkan_noto"].assumption, 0)
     if method != ESTIMATE:
-        return _estimate(evidence(data, seed=seed), method, level, n_boot, seed)
+        return _estimate(evidence(data, scored=PRIORS[method].scored, seed=seed), method, level, n_boot, seed)
     if is_image(data.x):
         return _hedged(evidence(data, seed=seed), level, n_boot, seed)
     return _weighed(evidence(_drawn(data), forest=not sparse.issparse(data.x), seed=seed), level)
@@ -163,6 +163,9 @@ def _estimate(rows: Evidence, method: str, level: float, n_boot: int, seed: int)
     rows = estimator.prepare(rows)
     value = estimator.estimate(rows)
     low, high = _interval(value, _bootstrap(rows, estimator, n_boot, seed), level) if n_boot else (value, value)
+    if estimator.span is not None:
+        others = estimator.span(rows)
+        low, high = min(low, others[0]), max(high, others[1])
     bounds = max(low, lowest_prior(rows)), min(high, 1.0)
     return PriorEstimate(value, *bounds, level, method, estimator.assumption, n_boot)
 

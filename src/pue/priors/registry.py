@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pue.core.data import PUData
 from pue.priors.bbe import bbe
 from pue.priors.clustered import denoised, from_denoised
+from pue.priors.communities import from_groups, grouped, span
 from pue.priors.dedpul import dedpul
 from pue.priors.elkan_noto import elkan_noto
 from pue.priors.evidence import Evidence, as_evidence
@@ -29,6 +30,10 @@ class PriorEstimator:
     summary: str
     prepare: Callable[[Evidence], Evidence] = _as_it_is
     """Done once, however many bootstrap samples follow."""
+    span: Callable[[Evidence], tuple[float, float]] | None = None
+    """What else the evidence leaves possible, beside chance."""
+    scored: bool = True
+    """Whether it looks at the chances of a label, which take a model."""
 
     def __call__(self, data: PUData | Evidence) -> float:
         """π̂ of `data`, inside the range the data allow."""
@@ -39,6 +44,14 @@ PRIORS: dict[str, PriorEstimator] = {
     "bbe": PriorEstimator(bbe, "SCAR", "ratio of U to P at the top of the scores"),
     "clustered": PriorEstimator(
         from_denoised, "SCAR inside clusters", "best bins inside clusters of the labeled rows", prepare=denoised
+    ),
+    "communities": PriorEstimator(
+        from_groups,
+        "groups of similar rows are of one class, and all kinds of positives get labels",
+        "size of the groups above the gap between rates of labels",
+        prepare=grouped,
+        span=span,
+        scored=False,
     ),
     "dedpul": PriorEstimator(dedpul, "SCAR", "fixed point of the posterior from a ratio of score densities"),
     "elkan_noto": PriorEstimator(elkan_noto, "SCAR", "mean score of U over that of P"),

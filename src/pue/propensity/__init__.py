@@ -11,6 +11,7 @@ from pue.propensity.anchor import Anchor, LocalCertainty
 from pue.propensity.auto import Auto
 from pue.propensity.boosted import Boosted
 from pue.propensity.clipping import FLOOR, PropensityReport, clip_propensity
+from pue.propensity.communities import Communities
 from pue.propensity.crossfit import CrossFit
 from pue.propensity.double_logistic import DoubleLogistic
 from pue.propensity.em import LBE, DeepSAREM
@@ -29,6 +30,7 @@ PROPENSITIES: dict[str, PropensityEstimator] = {
     "anchor": Anchor(),
     "auto": Auto(),
     "boosted": Boosted(),
+    "communities": Communities(),
     "constant": Constant(),
     "double_logistic": DoubleLogistic(),
     "lbe": LBE(),
@@ -56,9 +58,9 @@ def find_propensity(chosen: str | PropensityEstimator) -> PropensityEstimator:
 
 
 __all__ = [
-    "FLOOR", "LBE", "PROPENSITIES", "SAREM", "Anchor", "Auto", "Boosted", "Constant", "CrossFit", "DeepSAREM",
-    "DoubleLogistic", "Groups", "Known", "LabeledPropensity", "LocalCertainty", "Logistic", "Neighbors", "Network",
-    "Patches", "Pool", "PropensityEstimator", "PropensityModel", "PropensityReport", "clip_propensity",
+    "FLOOR", "LBE", "PROPENSITIES", "SAREM", "Anchor", "Auto", "Boosted", "Communities", "Constant", "CrossFit",
+    "DeepSAREM", "DoubleLogistic", "Groups", "Known", "LabeledPropensity", "LocalCertainty", "Logistic", "Neighbors",
+    "Network", "Patches", "Pool", "PropensityEstimator", "PropensityModel", "PropensityReport", "clip_propensity",
     "estimate_propensity", "find_propensity", "fit_estimator", "judge_propensity", "negatives_for_positives",
     "training_propensity",
 ]  # fmt: skip

@@ -41,8 +41,9 @@ class Reduction:
         return matrix.toarray() if sparse.issparse(matrix) else matrix
 
 
-def fit_reduction(x: Features, *, columns: int = 50, seed: int = 0) -> Reduction:
-    """Standardised columns where there are at most `columns`; else so many principal components, pixels unscaled.
+def fit_reduction(x: Features, *, columns: int = 50, seed: int = 0, one_scale: bool = False) -> Reduction:
+    """Standardised columns where there are at most `columns`; else so many principal components, pixels unscaled, and
+    so is what has `one_scale`.
 
     >>> fit_reduction(torch.arange(12.0).reshape(6, 2))(torch.zeros(3, 2)).shape
     torch.Size([3, 2])
@@ -50,8 +51,10 @@ def fit_reduction(x: Features, *, columns: int = 50, seed: int = 0) -> Reduction
     # Rows chosen by content, so that the order of the table does not matter.
     some = torch.from_numpy(np.sort(np.argsort(row_hash(x, seed=seed), kind="stable")[:FIT_ROWS]))
     sample = as_matrix(select(x, some))
-    pixels = is_bytes(x) or is_image(x)  # one scale for all of them
-    scaler = None if pixels else sklearn.preprocessing.StandardScaler(with_mean=not sparse.issparse(sample)).fit(sample)
+    one_scale = one_scale or is_bytes(x) or is_image(x)  # as pixels have
+    scaler = (
+        None if one_scale else sklearn.preprocessing.StandardScaler(with_mean=not sparse.issparse(sample)).fit(sample)
+    )
     if sample.shape[1] <= columns:
         return Reduction(scaler, None)
     kind = sklearn.decomposition.TruncatedSVD if sparse.issparse(sample) else sklearn.decomposition.PCA

@@ -27,12 +27,18 @@ _CLASSES = ("NonDemented", "VeryMildDemented", "MildDemented", "ModerateDemented
 _NAME = re.compile(rf"(train|test)/({'|'.join(_CLASSES)})/[^/]+\.jpg")
 
 
-def alzheimer(folder: str | Path | None = None, *, size: int | tuple[int, int] = (224, 224)) -> LabeledSplit:
+def alzheimer(
+    folder: str | Path | None = None, *, size: int | tuple[int, int] = (224, 224), disjoint: bool = False
+) -> LabeledSplit:
     """5,121 + 1,279 gray scans as uint8 of shape (n, 1, height, width), from `folder`/alzheimer or PUE_DATA/alzheimer.
 
     The originals are 208 × 176; `size` is the height and width they are resized to (bilinear, antialiased), or one
     number for both. Classes 1, 2 and 3 (very mild, mild, moderate) are positive. Rows are in the order of their
     paths. Decoding is slow, so its result is cached (see `pue.bench.datasets.cache`).
+
+    The official folders share their 200 people, slices 1 to 25 in one and 26 to 32 in the other, so that whoever
+    recognises people scores well there. `disjoint`: no one is in both parts; `subjects` finds people by their looks,
+    and about a fifth of them, class by class, are the test set.
     """
     height, width = _both(size)
     require("bench", "PIL")
@@ -43,8 +49,38 @@ def alzheimer(folder: str | Path | None = None, *, size: int | tuple[int, int] =
     key = f"{SHA256} {height}x{width} bilinear, Pillow {PIL.__version__}"
     images = torch.from_numpy(cached("alzheimer", key, lambda: _decoded(list(scans.values()), height, width, path)))
     classes = torch.tensor([_CLASSES.index(name.split("/")[1]) for name in scans])
-    n = sum(name.startswith("train/") for name in scans)
-    return LabeledSplit("alzheimer", images[:n], classes[:n], images[n:], classes[n:], positive=(1, 2, 3))
+    test = torch.tensor([name.startswith("test/") for name in scans])
+    if disjoint:
+        test = torch.from_numpy(held_out_subjects(subjects(folder), classes.numpy()))
+    return LabeledSplit("alzheimer", images[~test], classes[~test], images[test], classes[test], positive=(1, 2, 3))
+
+
+def subjects(folder: str | Path | None = None) -> NDArray[np.int64]:
+    """Who each scan is of, training folder first: families of near-identical scans at 64 × 64. There are 196 of
+    them, of 32 or 64 slices, each of one class and in both folders: 200 people, four pairs of whom look alike."""
+    from pue.propensity.duplicates import families
+
+    scans = alzheimer(folder, size=64)
+    return families(torch.cat([scans.train_x, scans.test_x])).family
+
+
+def held_out_subjects(subject: NDArray[np.int64], classes: NDArray[np.int64], share: float = 0.2) -> NDArray[np.bool_]:
+    """Which scans are held out: of each class, subjects drawn until they are a `share` of it. A subject belongs to the
+    class of most of its scans.
+
+    >>> subject = np.repeat(np.arange(10), 4)
+    >>> test = held_out_subjects(subject, np.repeat([0, 1], 20))
+    >>> sorted(set(subject[test]) & set(subject[~test])), int(test[:20].sum()), int(test[20:].sum())
+    ([], 4, 4)
+    """
+    rng, test = np.random.default_rng(0), np.zeros(len(subject), dtype=bool)
+    counts = np.zeros((subject.max() + 1, classes.max() + 1), dtype=np.int64)
+    np.add.at(counts, (subject, classes), 1)
+    for name in range(counts.shape[1]):
+        own = rng.permutation(np.flatnonzero(counts.argmax(1) == name))
+        before = np.concatenate([[0], counts[own].sum(1).cumsum()])[:-1]
+        test |= np.isin(subject, own[before < share * (classes == name).sum()])
+    return test
 
 
 def _both(size: int | tuple[int, int]) -> tuple[int, int]:

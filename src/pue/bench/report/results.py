@@ -11,10 +11,12 @@ from matplotlib.figure import Figure
 from pue.bench.record import Record
 from pue.bench.report import plots
 from pue.bench.report.groups import Group, group, specs_of
+from pue.bench.report.notes import NOTES
 from pue.bench.report.render import markdown, markdown_text
 from pue.bench.report.rows import result_rows
 from pue.bench.report.shortfalls import shortfalls
 from pue.bench.report.tables import MIB, suite_tables
+from pue.bench.report.wants import wants
 from pue.bench.suites import row_name, title_of, with_seeds
 
 
@@ -87,10 +89,16 @@ def _drawn(suite: str, records: Sequence[Record]) -> dict[str, Callable[[], Figu
 def _section(suite: str, records: Sequence[Record], images: str) -> str:
     rows = result_rows(suite, records)
     title = markdown_text(title_of(suite))
-    parts = [f"## {title}", "", _commands(suite, records), _conditions(suite, records), ""]
+    parts = [f"## {title}", "", *([NOTES[suite], ""] if suite in NOTES else []), _commands(suite, records)]
+    parts += [_conditions(suite, records), ""]
     parts += [markdown(table) for table in suite_tables(rows)]
     parts += [f"![{title}, {name}]({images}/{suite}_{name}.png)\n" for name in _drawn(suite, records)]
-    parts += ["**What falls short**", "", *(f"- {markdown_text(text)}" for text in shortfalls(rows)), ""]
+    parts += [
+        "**What falls short**",
+        "",
+        *(f"- {markdown_text(text)}" for text in (*shortfalls(rows), *wants(rows))),
+        "",
+    ]
     return "\n".join(parts)
 
 

@@ -1,0 +1,16 @@
+"""What a table measures, where its numbers alone would mislead."""
+
+from __future__ import annotations
+
+NOTES = {
+    "alzheimer": (
+        "The official folders hold slices of the same 200 people: 1 to 25 of each in the training set, 26 to 32 in the "
+        "test set. What a row measures here is to a large part whether it recognises people. The row communities does "
+        "nothing else: it finds people without labels, calls those positive who have a label, and gives a test scan "
+        "the class of the scan most like it. The next table has the same rows with no person in both parts."
+    ),
+    "alzheimer-subjects": (
+        "People are found by their looks (datasets.alzheimer.subjects) and a fifth of them held out. What is left of a "
+        "row's accuracy is what it knows about dementia, as far as slices of new people show it."
+    ),
+}
