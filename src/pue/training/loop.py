@@ -66,6 +66,23 @@ def train(
         feed = InMemory(data, weights, training, seed=seed, dtype=dtype)
     else:
         feed = Streamed(stream, data, weights, training, dtype=dtype)
+    return train_on(network, feed, risk, training, seed=seed, device=device, checkpointing=checkpointing, progress=progress, reduce=reduce, on_epoch=on_epoch)
+
+
+def train_on(
+    network: nn.Module,
+    feed: Feed,
+    risk: Risk | Objective,
+    training: Training,
+    *,
+    seed: int,
+    device: str | torch.device = "cpu",
+    checkpointing: Checkpointing | None = None,
+    progress: bool | None = None,
+    reduce: Reduce = no_reduction,
+    on_epoch: Callable[[EpochRecord, nn.Module], None] | None = None,
+) -> list[EpochRecord]:
+    """The same with batches from anywhere."""
     run = _Run(network, feed, risk, training, seed, torch.device(device), reduce)
     written = None  # the epoch that is on the disk already
     if checkpointing is not None:

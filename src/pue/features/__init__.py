@@ -1,0 +1,1 @@
+"""Features of images, learnt once and without labels."""
