@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from pue.bench.cost import Clock, CountedBackbone, forget_peak_memory, peak_memory, warm_up
+from pue.bench.features import seen_by_encoder
 from pue.bench.hidden import Hidden, hide, load
 from pue.bench.options import make_method
 from pue.bench.propensities import propensities
@@ -56,6 +57,7 @@ def run(spec: Spec, data: Path | None = None, store: Store | None = None, *, wai
         warnings=tuple(dict.fromkeys(said)),
         versions=versions(),
         cost=Cost(clock.wall, clock.cpu, backbone.flops(), peak_memory()),
+        features=split.features,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
@@ -65,6 +67,8 @@ def prepare(
 ) -> tuple[Hidden, float, Propensities | None]:
     """All that comes before the training: the data with their labels hidden, the prior, the propensities."""
     split = load(spec.dataset, data, spec.settings.image_size, spec.settings.rows)
+    if spec.settings.features is not None:
+        split = seen_by_encoder(spec.settings.features, split)
     hidden = hide(split, spec.labels, spec.seed)
     prior = float(split.train_y.double().mean()) if isinstance(spec.prior, str) else spec.prior
     return hidden, prior, propensities(spec, hidden, prior, store, wait=wait)

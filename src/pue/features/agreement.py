@@ -6,6 +6,7 @@ vectors whose numbers vary and are not correlated.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -70,10 +71,14 @@ class TwoViews(Objective):
     """The agreement of two random views of each image of a batch; both go through the network together."""
 
     terms = ("agreement",)
+    spent: Tensor
+    """Processor seconds so far; a buffer, so that a training that was stopped goes on counting."""
 
     def __init__(self, agreement: str, views: Views, *, half: bool) -> None:
         super().__init__()
         self.agreement, self.views, self.half = agreement, views, half
+        self.register_buffer("spent", torch.zeros((), dtype=torch.float64))
+        self._clock = time.process_time()
 
     def forward(self, batch: Batch) -> StepRisk:
         both = torch.cat([self.views(batch.x, batch.generator) for _ in range(2)])
@@ -81,6 +86,9 @@ class TwoViews(Objective):
         with torch.autocast(both.device.type, dtype=torch.bfloat16, enabled=self.half):
             vectors = batch.network(both)
         value = AGREEMENTS[self.agreement](*vectors.float().chunk(2))
+        now = time.process_time()
+        self.spent += now - self._clock
+        self._clock = now
         return StepRisk(value, value.detach()[None])
 
     def settings(self) -> Any:

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from pue.backbones.encoder import Encoder, require_images
+from pue.backbones.encoder import FIT_IMAGES, Encoder, require_images
+from pue.backbones.inputs import InputSpec
+from pue.backbones.stored import StoredEncoder, load_encoder
 from pue.core.data import as_float
 from pue.core.randomness import seeded
+from pue.errors import ModelError
 from pue.features.agreement import Projected, TwoViews
 from pue.features.feed import ImageFeed
 from pue.features.recipe import Recipe
-from pue.features.views import Views
-from pue.training import Checkpointing, EpochRecord, Training
-from pue.training.batches import Batching
+from pue.files import making
+from pue.persistence.model import save
+from pue.training import Batching, Checkpointing, EpochRecord, Training
 from pue.training.loop import train_on
 
-
-@dataclass(frozen=True, eq=False)
-class FittedEncoder:
-    """An encoder, and what it took."""
-
-    encoder: Encoder
-    history: list[EpochRecord]
+Watch = Callable[[EpochRecord, nn.Module], None]
 
 
 def fit_encoder(
@@ -35,24 +32,62 @@ def fit_encoder(
     *,
     checkpoints: str | Path | None = None,
     progress: bool | None = None,
-    on_epoch: Callable[[EpochRecord, nn.Module], None] | None = None,
-) -> FittedEncoder:
+    on_epoch: Watch | None = None,
+) -> StoredEncoder:
     """An encoder of images (n, channels, height, width) that no label was shown to.
 
     With `checkpoints`, a folder, a training that was stopped goes on after its last whole epoch.
 
+    >>> from pue.features import Recipe, Views
     >>> images = torch.randint(0, 256, (16, 1, 16, 16), dtype=torch.uint8)
     >>> recipe = Recipe(epochs=1, batch_size=8, widths=(4, 4, 8), views=Views(size=16))
-    >>> fit_encoder(images, recipe).encoder(torch.rand(3, 1, 16, 16)).shape
-    torch.Size([3, 8])
+    >>> fit_encoder(images, recipe)(images).shape
+    torch.Size([16, 8])
     """
     require_images(images)
     recipe = recipe or Recipe()
     with seeded(recipe.seed):
         encoder = Encoder(images.shape[1], recipe.widths)
         network = Projected(encoder, encoder.width)
-    encoder.whitening.fit(as_float(images[:: max(1, len(images) // 5000)]))
-    training = Training(
+    encoder.whitening.fit(as_float(images[:: max(1, len(images) // FIT_IMAGES)]))
+    objective = TwoViews(recipe.agreement, recipe.views, half=recipe.half)
+    history = train_on(
+        network,
+        ImageFeed(images, recipe.batch_size),
+        objective,
+        _training(recipe),
+        seed=recipe.seed,
+        checkpointing=None if checkpoints is None else Checkpointing(Path(checkpoints)),
+        progress=progress,
+        on_epoch=on_epoch,
+    )
+    facts: dict[str, str | float] = {
+        **{name: float(value) if isinstance(value, float | int) else str(value) for name, value in asdict(recipe).items()},
+        "images": float(len(images)),
+        "risk": history[-1].risk,
+        "wall_seconds": sum(epoch.seconds for epoch in history),
+        "cpu_seconds": float(objective.spent),
+    }
+    spec = InputSpec(tuple(images.shape[1:]))
+    return StoredEncoder(encoder.eval(), recipe.widths, spec, recipe.views.flip, recipe.key(images), facts)
+
+
+def kept_encoder(images: Tensor, recipe: Recipe, home: Path, *, progress: bool | None = None) -> StoredEncoder:
+    """The encoder of these images in the folder `home`, trained now if it is not there; whoever comes second waits."""
+    folder = home / recipe.key(images)[:16]
+    if not folder.is_dir():
+        with making(folder, wait=True):
+            if not folder.is_dir():
+                found = fit_encoder(images, recipe, checkpoints=home / f"{folder.name}-run", progress=progress)
+                save(found, folder)
+    found = load_encoder(folder)
+    if found.key != recipe.key(images):
+        raise ModelError(f"{folder} holds the encoder of other images or settings. Remove it, and it is made again.")
+    return found
+
+
+def _training(recipe: Recipe) -> Training:
+    return Training(
         epochs=recipe.epochs,
         batching=Batching(size=recipe.batch_size),
         optimizer="adamw",
@@ -61,14 +96,3 @@ def fit_encoder(
         schedule="one_cycle",
         ema=recipe.ema,
     )
-    history = train_on(
-        network,
-        ImageFeed(images, recipe.batch_size),
-        TwoViews(recipe.agreement, recipe.views, half=recipe.half),
-        training,
-        seed=recipe.seed,
-        checkpointing=None if checkpoints is None else Checkpointing(Path(checkpoints)),
-        progress=progress,
-        on_epoch=on_epoch,
-    )
-    return FittedEncoder(encoder.eval(), history)

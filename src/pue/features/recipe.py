@@ -31,7 +31,7 @@ class Recipe:
     weight_decay: float = 0.05
     ema: float = 0.998
     """Decay of the average of the weights that is the encoder at last."""
-    widths: tuple[int, ...] = (32, 128, 128)
+    widths: tuple[int, ...] = (32, 128, 256)
     """Channels of the three groups of convolutions; the last is the number of features."""
     views: Views = field(default_factory=Views)
     half: bool = True

@@ -66,7 +66,10 @@ def train(
         feed = InMemory(data, weights, training, seed=seed, dtype=dtype)
     else:
         feed = Streamed(stream, data, weights, training, dtype=dtype)
-    return train_on(network, feed, risk, training, seed=seed, device=device, checkpointing=checkpointing, progress=progress, reduce=reduce, on_epoch=on_epoch)
+    return train_on(
+        network, feed, risk, training, seed=seed, device=device,
+        checkpointing=checkpointing, progress=progress, reduce=reduce, on_epoch=on_epoch,
+    )  # fmt: skip
 
 
 def train_on(
