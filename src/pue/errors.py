@@ -33,6 +33,7 @@ EXTRAS = {
     "bench": ("matplotlib", "PIL", "rich"),
     "boosting": ("lightgbm",),
     "excel": ("python_calamine",),
+    "onnx": ("onnxruntime",),
     "search": ("optuna",),
 }
 """What `pip install "pue[extra]"` brings, as the modules that the code asks for."""

@@ -37,7 +37,7 @@ class Encoder(nn.Module):
 
 
 class Whitening(nn.Module):
-    """Directions of 2 × 2 pixels, each with its sign turned too, scaled to variance one; fixed once it has seen images."""
+    """Directions of 2 × 2 pixels and their opposites, scaled to variance one; fixed once it has seen images."""
 
     weight: Tensor
     bias: Tensor

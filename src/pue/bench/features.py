@@ -14,7 +14,8 @@ from pue.core.machine import one_thread
 from pue.features import Recipe, StoredEncoder, Views, kept_encoder
 
 RECIPES: dict[str, Recipe] = {
-    "simclr-25": Recipe(epochs=25, widths=(32, 128, 256)),
+    "simclr-16": Recipe(epochs=16),
+    "simclr-100": Recipe(epochs=100),
     "smoke": Recipe(epochs=1, batch_size=64, widths=(4, 8, 8), views=Views(size=16)),
 }
 """Name of a setting → how the encoder is trained. To change one is to change its name: records go by it."""

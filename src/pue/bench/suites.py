@@ -37,6 +37,8 @@ class Suite:
 
 
 BASES = ("upu", "nnpu", "pubn", "distpu")
+BASELINES = ("naive", "quantile", "supervised")
+"""Labeled against the rest, as it is and with a share π called positive; and the ceiling, all true classes."""
 OTHERS = ("imbpu", "pusb", "sarem", "vpu", "naive", "quantile", "supervised", "tmi")
 ALPHAS = (0, 1, 2, 5, 10, 15, 20)
 MIXES = {
@@ -56,6 +58,10 @@ def table(propensities: Iterable[str], labels: Labels | None = None) -> list[Sui
     return [SuiteRow(method, propensity, labels=labels) for propensity in propensities for method in BASES]
 
 
+def baselines(labels: Labels | None = None) -> list[SuiteRow]:
+    return [SuiteRow(method, labels=labels) for method in BASELINES]
+
+
 def main_table(dataset: str) -> list[SuiteRow]:
     return table(("none", "estimated", "true")) + [SuiteRow(method) for method in OTHERS]
 
@@ -65,7 +71,7 @@ def mix_ablation(dataset: str) -> list[SuiteRow]:
     return [
         SuiteRow("distpu", propensity, options, labels=replace(usual, mix=mix))
         for mix in MIXES[len(usual.mix or ())]
-        for propensity, options in (("none", {}), ("auto", {}), ("network", {"alpha": 0}), ("network", {"alpha": 15}))
+        for propensity, options in (("none", {}), ("estimated", {}), ("network", {"alpha": 0}), ("network", {"alpha": 15}))
     ]
 
 
@@ -99,13 +105,13 @@ DIGITS, ABLATED = ("mnist", "digits", "cifar10"), ("cifar10", "mnist", "digits")
 SUITES: dict[str, Suite] = {
     "mnist": Suite("MNIST", ("mnist",), main_table),
     "supplement": Suite("MNIST, the supplement's rows", DIGITS, supplement),
-    "cifar10": Suite("CIFAR-10", ("cifar10",), lambda _: table(("none", "estimated", "true"))),
+    "cifar10": Suite("CIFAR-10", ("cifar10",), lambda _: table(("none", "estimated", "true")) + baselines()),
     "mix-ablation": Suite("Label mixes", ABLATED, mix_ablation),
     "alpha-ablation": Suite("Strength of the propensity network's regularizer", ABLATED,
                             lambda _: [SuiteRow("distpu", "network", {"alpha": alpha}) for alpha in ALPHAS]),
-    "alzheimer": Suite("Alzheimer", ("alzheimer",), lambda _: table(("none", "estimated"))),
+    "alzheimer": Suite("Alzheimer", ("alzheimer",), lambda _: table(("none", "estimated")) + baselines()),
     "alzheimer-severity": Suite("Alzheimer, severe cases labeled more often", ("alzheimer",),
-                                lambda _: table(("none", "estimated", "true"), SEVERITY)),
+                                lambda _: table(("none", "estimated", "true"), SEVERITY) + baselines(SEVERITY)),
     "negatives": Suite("PUbN with biased labeled negatives", DIGITS, with_negatives),
     "digits": Suite("Digits", ("digits",), main_table),
 }  # fmt: skip

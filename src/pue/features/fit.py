@@ -1,4 +1,4 @@
-"""Images → an encoder: trained by the one loop, continued where it was stopped, kept under the hash of what it is of."""
+"""Images → an encoder: trained by the one loop, continued where it was stopped, kept by the hash of what it is of."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-import torch
 from torch import Tensor, nn
 
 from pue.backbones.encoder import FIT_IMAGES, Encoder, require_images
@@ -38,6 +37,7 @@ def fit_encoder(
 
     With `checkpoints`, a folder, a training that was stopped goes on after its last whole epoch.
 
+    >>> import torch
     >>> from pue.features import Recipe, Views
     >>> images = torch.randint(0, 256, (16, 1, 16, 16), dtype=torch.uint8)
     >>> recipe = Recipe(epochs=1, batch_size=8, widths=(4, 4, 8), views=Views(size=16))
@@ -61,8 +61,10 @@ def fit_encoder(
         progress=progress,
         on_epoch=on_epoch,
     )
+    settings = {name: value for name, value in asdict(recipe).items() if name != "views"}
     facts: dict[str, str | float] = {
-        **{name: float(value) if isinstance(value, float | int) else str(value) for name, value in asdict(recipe).items()},
+        **{name: float(value) if isinstance(value, float | int) else str(value) for name, value in settings.items()},
+        **{f"views_{name}": float(value) for name, value in asdict(recipe.views).items()},
         "images": float(len(images)),
         "risk": history[-1].risk,
         "wall_seconds": sum(epoch.seconds for epoch in history),

@@ -11,10 +11,8 @@ from torch import Tensor
 from pue.errors import InvalidInput, lookup
 from pue.features.agreement import AGREEMENTS
 from pue.features.views import Views
-from pue.persistence import kept
 
 
-@kept
 @dataclass(frozen=True)
 class Recipe:
     """Self-supervised training of an `Encoder`.

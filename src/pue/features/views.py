@@ -10,13 +10,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from pue.errors import InvalidInput
-from pue.persistence import kept
 
 _YIQ = torch.tensor([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
 """Brightness and two colors from red, green and blue."""
 
 
-@kept
 @dataclass(frozen=True)
 class Views:
     """How much a view may differ from its image.
