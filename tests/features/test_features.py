@@ -16,7 +16,7 @@ import pue
 from pue import PUClassifier
 from pue.backbones import Pretrained
 from pue.backbones.encoder import Encoder, Whitening
-from pue.errors import InvalidInput, MissingData
+from pue.errors import InvalidInput, MissingData, ModelError
 from pue.features import Recipe, StoredEncoder, Views, fit_encoder, kept_encoder, load_encoder, open_encoder
 from pue.features import fit as fitting
 from pue.features.agreement import simclr, vicreg
@@ -172,9 +172,12 @@ def test_a_network_begins_with_the_encoder(folder: Path, frozen: bool, tmp_path:
     fitted = PUClassifier(prior=0.25, backbone=backbone, epochs=2, random_state=0).fit(images, labels)
     before, after = load_encoder(folder).encoder.state_dict(), fitted.network_.encoder.state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before) is frozen
-    fitted.save(tmp_path / "model")
-    again = pue.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.decision_function(images), fitted.decision_function(images))
+    if not frozen:
+        fitted.save(tmp_path / "model")
+        with pytest.raises(ModelError, match=r"no place on your disk.*Pretrained\(folder\)"):
+            pue.load(tmp_path / "model")
+        again = pue.load(tmp_path / "model", backbone=Pretrained(str(folder)))
+        np.testing.assert_array_equal(again.decision_function(images), fitted.decision_function(images))
 
 
 def test_a_folder_that_is_no_encoder_is_refused(tmp_path: Path) -> None:

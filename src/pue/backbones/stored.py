@@ -14,7 +14,7 @@ from pue.backbones.encoder import Encoder, require_images
 from pue.backbones.inputs import InputSpec
 from pue.core.data import as_float
 from pue.errors import InvalidInput
-from pue.persistence import NetworkParts, kept, kept_with_network
+from pue.persistence import NetworkParts, kept_with_network
 from pue.persistence.model import load
 
 BLOCK = 500
@@ -66,13 +66,13 @@ def load_encoder(folder: str | PathLike[str]) -> StoredEncoder:
     return found
 
 
-@kept
 @dataclass(frozen=True)
 class Pretrained:
     """A network that begins with a stored encoder and ends in one linear layer: `backbone=Pretrained("features/")`.
 
     Frozen, only that layer learns; features then are computed anew in every epoch, and it is far quicker to compute
-    them once and to train on the table.
+    them once and to train on the table. A classifier that is to be saved takes the folder's name, "features/", and is
+    loaded with `pue.load(path, backbone=Pretrained("features/"))`.
     """
 
     folder: str
