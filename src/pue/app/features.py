@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from torch import Tensor
 
 from pue.app.sources.arrays import Arrays
 from pue.app.sources.folders import ImageFolder
-from pue.app.sources.opening import Source
+from pue.app.sources.opening import Source, open_source
 from pue.app.sources.write import open_writer
+from pue.bench.datasets import DATASETS
+from pue.bench.hidden import load
 from pue.errors import InvalidInput
 from pue.features import Recipe, StoredEncoder, fit_encoder
 from pue.features.foreign import Encode
@@ -24,16 +27,23 @@ PIECE = 2_000
 """Images in memory at once."""
 
 
-def fit_features(source: Source, recipe: Recipe, output: Path, *, progress: bool | None = None) -> StoredEncoder:
-    """Train an encoder on all images of a source and write it to the folder `output`.
+def images_of(path: Path, image_size: int | None = None, data: Path | None = None) -> Tensor:
+    """All images of a folder or an array, or the training images of a data set of the bench."""
+    if str(path) in DATASETS and not path.exists():
+        return load(str(path), data, None, None).train_x
+    source = _images(open_source(path, image_size=image_size))
+    return torch.from_numpy(source.images(0, source.n_rows))
+
+
+def fit_features(images: Tensor, recipe: Recipe, output: Path, *, progress: bool | None = None) -> StoredEncoder:
+    """Train an encoder and write it to the folder `output`.
 
     Until it is done, `output`-run holds checkpoints; the same command continues from the last.
     """
-    images = _images(source)
     checkpoints = output.with_name(f"{output.name}-run")
-    found = fit_encoder(torch.from_numpy(images.images(0, images.n_rows)), recipe, checkpoints=checkpoints,
-                        progress=progress)  # fmt: skip
+    found = fit_encoder(images, recipe, checkpoints=checkpoints, progress=progress)
     save(found, output)
+    shutil.rmtree(checkpoints, ignore_errors=True)
     return found
 
 

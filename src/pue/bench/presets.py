@@ -1,8 +1,9 @@
-"""Presets: what `paper`, `fast` and `smoke` mean for each data set.
+"""Presets: what `paper`, `fast`, `best` and `smoke` mean for each data set.
 
 `paper` follows the printed recipe: Adam, lr 5e-3, L2 5e-3, cosine, 120 epochs (Dist-PU: two stages of 60 at the same
 rate), one joint loader, the named networks, propensities from a network with α_e = 15. `fast` reaches the same or more
-with small networks, few epochs and cross-fitted propensities. `smoke` is for tests: a few steps on few rows.
+with small networks, few epochs and cross-fitted propensities. `best` learns features of the training images once,
+without a label, and fits everything on them. `smoke` is for tests: a few steps on few rows.
 """
 
 from __future__ import annotations
@@ -115,6 +116,9 @@ PRESETS: dict[tuple[str, str], Preset] = {
     ("cifar10", "fast"): replace(
         _fast("fast_cnn", 4, methods={"upu": {"epochs": 1}}, lr=2e-3, weight_decay=5e-4, schedule="one_cycle"),
         propensity="patches",
+    ),
+    ("cifar10", "best"): replace(
+        _fast("tabular", 5, features="simclr-16", weight_decay=1e-4), propensity="patches"
     ),
     # Found on the first slices of the training set, judged by later ones, for the test set holds later ones still; see
     # docs/lab/tuning.md.

@@ -16,11 +16,17 @@ features = typer.Typer(help="Learn features of images without labels, or compute
 Images = Annotated[
     Path, typer.Argument(help="A folder of images, or an array of them (.npy, .npz).", show_default=False)
 ]
+Named = Annotated[
+    Path,
+    typer.Argument(
+        help="A folder of images, an array of them (.npy, .npz), or a data set of `pue data list`.", show_default=False
+    ),
+]
 
 
 @features.command("fit")
 def fit(
-    images: Images,
+    images: Named,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the encoder.")],
     epochs: Annotated[int, typer.Option(help="Passes over the images.", min=1)] = 60,
     agreement: Annotated[str, typer.Option(help="simclr or vicreg.")] = "simclr",
@@ -29,6 +35,7 @@ def fit(
     ] = None,
     flip: Annotated[bool, typer.Option("--flip/--no-flip", help="Whether mirrored images mean the same.")] = True,
     image_size: shared.ImageSize = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of the data sets.", show_default="PUE_DATA")] = None,
     seed: shared.Seed = 0,
     as_json: shared.Json = False,
     quiet: shared.Quiet = False,
@@ -49,17 +56,16 @@ def fit(
     voice = Voice(as_json=as_json, quiet=quiet)
     shared.require_apart(output, images)
     shared.claim(output)
-    from pue.app.features import fit_features
-    from pue.app.sources.opening import open_source
+    from pue.app.features import fit_features, images_of
     from pue.features import Recipe, Views
 
     with voice.notes():
-        source = open_source(images, image_size=image_size)
-        size = view_size or max(16, round(0.75 * min(source.image_shape[1:])))  # type: ignore[attr-defined]
+        pixels = images_of(images, image_size, data)
+        size = view_size or max(16, round(0.75 * min(pixels.shape[2:])))
         recipe = Recipe(agreement, epochs=epochs, views=Views(size=size, flip=flip), seed=seed)
-        found = fit_features(source, recipe, output, progress=voice.progress)
+        found = fit_features(pixels, recipe, output, progress=voice.progress)
     cpu = float(found.facts["cpu_seconds"])
-    voice.show(f"{found.widths[-1]} features, learnt from {source.n_rows:,} images in {cpu:.0f} CPU seconds: {output}")
+    voice.show(f"{found.widths[-1]} features, learnt from {len(pixels):,} images in {cpu:.0f} CPU seconds: {output}")
     voice.give({"features": found.widths[-1], "key": found.key, **found.facts})
 
 
