@@ -68,13 +68,22 @@ _MODULES = {
 _BEHIND_EXTRAS = {"screen_columns": "pue.app.screening.screen"}
 """Names that need the libraries of an extra, and say so."""
 _PACKAGES = {
+    "metrics": "judging",
     **{
         name: name
-        for name in (
-            "audit", "backbones", "core", "features", "judging", "methods", "priors", "propensity", "training", "trees"
-        )  # fmt: skip
+        for name in [
+            "audit",
+            "backbones",
+            "core",
+            "features",
+            "judging",
+            "methods",
+            "priors",
+            "propensity",
+            "training",
+            "trees",
+        ]
     },
-    "metrics": "judging",
 }
 """Packages that work as attributes after `import pue`: `pue.metrics.make_scorer("f1")`."""
 

@@ -47,8 +47,12 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path) -> LabeledSplit:
 def test_a_run_sees_features_and_its_record_says_so(tiny: LabeledSplit) -> None:
     record = run(SPEC)
     seen = seen_by_encoder("smoke", hidden.load("cifar10", None, None, None))
-    assert seen.train_x.shape == (100, RECIPES["smoke"].widths[-1]) and seen.test_x.shape[0] == 40
-    assert record.features == seen.features and record.features.cpu_seconds > 0
+    assert seen.train_x.shape == (100, 8 + 16)
+    assert seen.test_x.shape == (40, 8 + 16)
+    for part in seen.train_x.split([8, 16], dim=1):
+        assert float(part.var(0).mean()) == pytest.approx(1, abs=1e-4)
+    assert record.features == seen.features
+    assert record.features.cpu_seconds > 0
     assert record.data.checksum == tiny.checksum  # that of the images
     assert Record.from_dict(record.to_dict()) == record
     assert "features" not in run(replace(SPEC, settings=Settings(backbone="linear", epochs=1))).to_dict()
@@ -68,8 +72,10 @@ def test_features_are_learnt_once_and_never_from_test_images(
     first = seen_by_encoder("smoke", tiny)
     seen_by_encoder.cache_clear()
     again = seen_by_encoder("smoke", tiny)
-    assert len(shown) == 1 and torch.equal(shown[0], tiny.train_x)
-    assert torch.equal(first.test_x, again.test_x) and torch.equal(first.train_x, again.train_x)
+    assert len(shown) == 1
+    assert torch.equal(shown[0], tiny.train_x)
+    assert torch.equal(first.test_x, again.test_x)
+    assert torch.equal(first.train_x, again.train_x)
     assert not torch.equal(first.test_x, first.train_x[:40])
 
 
@@ -81,6 +87,7 @@ def test_estimates_on_features_are_other_estimates() -> None:
 
 
 def test_a_recipe_that_changes_has_another_key(tiny: LabeledSplit) -> None:
-    keys = {name: recipe.key(tiny.train_x) for name, recipe in bench_features.RECIPES.items()}
-    assert len(set(keys.values())) == len(keys)
-    assert RECIPES["smoke"].key(tiny.test_x) != keys["smoke"]
+    encoders = {wanted.encoder for wanted in bench_features.RECIPES.values()}
+    keys = {recipe.key(tiny.train_x) for recipe in encoders}
+    assert len(keys) == len(encoders)
+    assert RECIPES["smoke"].encoder.key(tiny.test_x) not in keys

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from PIL import Image
 
 from pue.app.cli import main
@@ -36,14 +37,15 @@ def test_images_become_an_encoder_and_then_a_table(scans: Path, capsys: pytest.C
     encoder, table = scans.parent / "features", scans.parent / "table.parquet"
     assert command("features", "fit", scans, "-o", encoder, "--epochs", 1, "--json") == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["features"] == 256 and said["images"] == 24 and said["views_size"] == 16
+    assert said["features"] == 256
+    assert said["images"] == 24
+    assert said["views_size"] == 16
     assert command("features", "apply", scans, "-o", table, "--encoder", encoder, "--json") == 0
     assert json.loads(capsys.readouterr().out) == {"rows": 24, "features": 256}
     found = pd.read_parquet(table)
-    assert list(found.columns[:3]) == ["file", "s", "feature_0"] and len(found) == 24
+    assert list(found.columns[:3]) == ["file", "s", "feature_0"]
+    assert len(found) == 24
     pixels = np.stack([np.asarray(Image.open(scans / name)) for name in found["file"]]).transpose(0, 3, 1, 2)
-    import torch
-
     expected = load_encoder(encoder)(torch.from_numpy(pixels.copy())).numpy()
     np.testing.assert_allclose(found.filter(like="feature_").to_numpy(), expected, rtol=1e-5, atol=1e-6)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import sys
 from pathlib import Path
 
@@ -15,9 +14,9 @@ from torch import nn
 import pue
 from pue import PUClassifier
 from pue.backbones import Pretrained
-from pue.backbones.encoder import Encoder, Whitening
+from pue.backbones.encoder import Whitening
 from pue.errors import InvalidInput, MissingData, ModelError
-from pue.features import Recipe, StoredEncoder, Views, fit_encoder, kept_encoder, load_encoder, open_encoder
+from pue.features import Recipe, Views, fit_encoder, kept_encoder, load_encoder, open_encoder
 from pue.features import fit as fitting
 from pue.features.agreement import simclr, vicreg
 from pue.features.views import crop, recolor
@@ -62,14 +61,16 @@ def test_a_crop_shows_a_connected_part_of_the_image_mirrored_or_not() -> None:
     assert bool(((steps >= -1e-6).all(dim=3).all(dim=2)[:, 0] | mirrored).all())
     assert 60 < int(mirrored.sum()) < 140
     width = seen.amax((1, 2, 3)) - seen.amin((1, 2, 3))
-    assert 0.3 < float(width.min()) < 0.55 and float(width.max()) > 0.9
+    assert 0.3 < float(width.min()) < 0.55
+    assert float(width.max()) > 0.9
     assert not bool((crop(ramp, Views(size=16, flip=False), torch.Generator()).diff(dim=3) < -1e-6).any())
 
 
 def test_views_depend_on_the_generator_alone() -> None:
     x = torch.rand(4, 3, 20, 20)
     one, same, other = (Views(size=16)(x, torch.Generator().manual_seed(seed)) for seed in (3, 3, 4))
-    assert torch.equal(one, same) and not torch.equal(one, other)
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
 
 
 @pytest.mark.parametrize("wrong", [{"size": 8}, {"smallest": 0.0}, {"color": 1.5}])
@@ -111,7 +112,8 @@ def test_training_without_labels_finds_kinds() -> None:
         nearest = (torch.cdist(z, z) + 1e9 * torch.eye(len(z))).argmin(1)
         return float((kind[nearest] == kind).float().mean())
 
-    assert alike(1) < 0.6 and alike(20) > 0.75
+    assert alike(1) < 0.6
+    assert alike(20) > 0.75
 
 
 def test_a_training_that_was_stopped_continues_to_the_same_encoder(tmp_path: Path) -> None:
@@ -125,7 +127,8 @@ def test_a_training_that_was_stopped_continues_to_the_same_encoder(tmp_path: Pat
         fit_encoder(images, TINY, checkpoints=tmp_path, on_epoch=interrupt)
     resumed = fit_encoder(images, TINY, checkpoints=tmp_path)
     assert torch.equal(whole(images), resumed(images))
-    assert resumed.facts["cpu_seconds"] > 0 and resumed.facts["images"] == 64
+    assert resumed.facts["cpu_seconds"] > 0
+    assert resumed.facts["images"] == 64
 
 
 def test_an_encoder_is_trained_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +136,8 @@ def test_an_encoder_is_trained_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     first = kept_encoder(images, TINY, tmp_path)
     monkeypatch.setattr(fitting, "fit_encoder", lambda *_, **__: pytest.fail("trained again"))
     again = kept_encoder(images, TINY, tmp_path)
-    assert torch.equal(first(images), again(images)) and again.key == TINY.key(images)
+    assert torch.equal(first(images), again(images))
+    assert again.key == TINY.key(images)
     with pytest.raises(pytest.fail.Exception):
         kept_encoder(images.flip(0), TINY, tmp_path)
 
@@ -155,7 +159,7 @@ def test_other_images_are_refused() -> None:
         found(torch.zeros(4, 48))
 
 
-# ------------------------------------------------------------------------------------------------ the start of a network
+# ---------------------------------------------------------------------------------------- the start of a network
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +191,7 @@ def test_a_folder_that_is_no_encoder_is_refused(tmp_path: Path) -> None:
         load_encoder(tmp_path / "model")
 
 
-# ------------------------------------------------------------------------------------------------ encoders from elsewhere
+# ------------------------------------------------------------------------------------------ encoders from elsewhere
 
 
 class Means(nn.Module):

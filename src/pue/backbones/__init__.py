@@ -1,8 +1,8 @@
 """Networks: anything that maps a batch of inputs to one score a row.
 
 A backbone is a callable that takes an `InputSpec` and returns an `nn.Module`. `BACKBONES` names ours; a user brings an
-`nn.Module`, a class or function, an import path "package.module:factory", or a folder of `pue features fit`, "features/",
-that the network begins with.
+`nn.Module`, a class or function, an import path "package.module:factory", or a folder of `pue features fit`
+that the network begins with, "features/".
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ PRESETS: dict[tuple[str, str], Preset] = {
         propensity="patches",
     ),
     ("cifar10", "best"): replace(
-        _fast("tabular", 5, features="simclr-16", weight_decay=1e-4), propensity="patches"
+        _fast("tabular", 5, features="simclr-16+patches", weight_decay=1e-4), propensity="patches"
     ),
     # Found on the first slices of the training set, judged by later ones, for the test set holds later ones still; see
     # docs/lab/tuning.md.

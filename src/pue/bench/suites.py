@@ -68,10 +68,12 @@ def main_table(dataset: str) -> list[SuiteRow]:
 
 def mix_ablation(dataset: str) -> list[SuiteRow]:
     usual = LABELS[dataset]
+    sources: list[tuple[str, dict[str, Scalar]]] = [("none", {}), ("estimated", {})]
+    sources += [("network", {"alpha": alpha}) for alpha in (0, 15)]
     return [
         SuiteRow("distpu", propensity, options, labels=replace(usual, mix=mix))
         for mix in MIXES[len(usual.mix or ())]
-        for propensity, options in (("none", {}), ("estimated", {}), ("network", {"alpha": 0}), ("network", {"alpha": 15}))
+        for propensity, options in sources
     ]
 
 

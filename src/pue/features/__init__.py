@@ -10,4 +10,13 @@ from pue.features.foreign import open_encoder
 from pue.features.recipe import Recipe
 from pue.features.views import Views
 
-__all__ = ["Pretrained", "Recipe", "StoredEncoder", "Views", "fit_encoder", "kept_encoder", "load_encoder", "open_encoder"]
+__all__ = [
+    "Pretrained",
+    "Recipe",
+    "StoredEncoder",
+    "Views",
+    "fit_encoder",
+    "kept_encoder",
+    "load_encoder",
+    "open_encoder",
+]
