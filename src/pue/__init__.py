@@ -67,24 +67,8 @@ _MODULES = {
 """Modules that are part of the promise too: `from pue import losses, risks, weights`."""
 _BEHIND_EXTRAS = {"screen_columns": "pue.app.screening.screen"}
 """Names that need the libraries of an extra, and say so."""
-_PACKAGES = {
-    "metrics": "judging",
-    **{
-        name: name
-        for name in [
-            "audit",
-            "backbones",
-            "core",
-            "features",
-            "judging",
-            "methods",
-            "priors",
-            "propensity",
-            "training",
-            "trees",
-        ]
-    },
-}
+_OPEN = ("audit", "backbones", "core", "features", "judging", "methods", "priors", "propensity", "training", "trees")
+_PACKAGES = {**{name: name for name in _OPEN}, "metrics": "judging"}
 """Packages that work as attributes after `import pue`: `pue.metrics.make_scorer("f1")`."""
 
 

@@ -65,8 +65,8 @@ class PUClassifier(PUEstimator):
         warns where its interval is so wide that results would change much inside it.
     backbone : str, nn.Module, callable, Forest or Boosting
         "auto" (a small CNN for images, an MLP for tables), a name in `pue.BACKBONES`, an import path
-        "package.module:factory", "features/" (a folder of `pue features fit` to begin with; `Pretrained` can freeze it),
-        a module (copied), or a function of an `InputSpec`. Methods of one stage also fit
+        "package.module:factory", "features/" (a folder of `pue features fit` to begin with, see `Pretrained`), a module
+        (copied), or a function of an `InputSpec`. Methods of one stage also fit
         trees with the same weights, whatever the method's loss and correction: "forest" or `Forest(n_trees=300)` lowers
         the squared loss, with a non-negative risk in every leaf; "boosting" or `Boosting(rounds=50)` the logistic loss,
         with LightGBM. What is said below about training is not for trees. They take values that are missing (NaN),
