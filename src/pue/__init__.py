@@ -9,7 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pue.backbones import BACKBONES, InputSpec
+    from pue.backbones import BACKBONES, InputSpec, Pretrained
     from pue.bench.datasets import DATASETS
     from pue.core.criteria import CRITERIA
     from pue.core.data import PUData, Scenario, Truth
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pue.estimators.prior_sweep import Sweep, prior_sweep
     from pue.estimators.search import SearchResult, search
     from pue.estimators.wrapper import PUWrapper
+    from pue.features import Views, fit_encoder, load_encoder, open_encoder
     from pue.judging import EstimatedMetrics, Metrics, estimate_metrics, evaluate, make_scorer
     from pue.methods import METHODS, VPU, DistPU, PUbN, SelfPU
     from pue.priors import PRIORS, PriorEstimate, estimate_prior
@@ -33,13 +34,13 @@ __version__ = "0.1.0"
 __all__ = [
     "BACKBONES", "CRITERIA", "DATASETS", "LOSSES", "METHODS", "PRIORS", "PROPENSITIES", "VPU", "Augmentation",
     "Boosting", "Diagnosis", "DistPU", "EstimatedMetrics", "Forest", "InputSpec", "Metrics", "PUClassifier", "PUData",
-    "PUWrapper", "PUbN", "PriorEstimate", "ScarTest", "Scenario", "SearchResult", "SelfPU", "Sweep", "Truth",
-    "diagnose", "estimate_metrics", "estimate_prior", "evaluate", "load", "make_scorer", "prior_sweep", "scar_test",
-    "search",
+    "PUWrapper", "PUbN", "Pretrained", "PriorEstimate", "ScarTest", "Scenario", "SearchResult", "SelfPU", "Sweep",
+    "Truth", "Views", "diagnose", "estimate_metrics", "estimate_prior", "evaluate", "fit_encoder", "load",
+    "load_encoder", "make_scorer", "open_encoder", "prior_sweep", "scar_test", "search",
 ]  # fmt: skip
 
 _HOMES = {
-    "backbones": ("BACKBONES", "InputSpec"),
+    "backbones": ("BACKBONES", "InputSpec", "Pretrained"),
     "bench.datasets": ("DATASETS",),
     "core.criteria": ("CRITERIA",),
     "core.data": ("PUData", "Scenario", "Truth"),
@@ -50,6 +51,7 @@ _HOMES = {
     "estimators.prior_sweep": ("Sweep", "prior_sweep"),
     "estimators.search": ("SearchResult", "search"),
     "estimators.wrapper": ("PUWrapper",),
+    "features": ("Views", "fit_encoder", "load_encoder", "open_encoder"),
     "judging": ("EstimatedMetrics", "Metrics", "estimate_metrics", "evaluate", "make_scorer"),
     "methods": ("METHODS", "VPU", "DistPU", "PUbN", "SelfPU"),
     "priors": ("PRIORS", "PriorEstimate", "estimate_prior"),
@@ -65,13 +67,8 @@ _MODULES = {
 """Modules that are part of the promise too: `from pue import losses, risks, weights`."""
 _BEHIND_EXTRAS = {"screen_columns": "pue.app.screening.screen"}
 """Names that need the libraries of an extra, and say so."""
-_PACKAGES = {
-    **{
-        name: name
-        for name in ("audit", "backbones", "core", "judging", "methods", "priors", "propensity", "training", "trees")
-    },
-    "metrics": "judging",
-}
+_OPEN = ("audit", "backbones", "core", "features", "judging", "methods", "priors", "propensity", "training", "trees")
+_PACKAGES = {**{name: name for name in _OPEN}, "metrics": "judging"}
 """Packages that work as attributes after `import pue`: `pue.metrics.make_scorer("f1")`."""
 
 
@@ -89,7 +86,8 @@ def load(path: str | PathLike[str], *, backbone: Factory | Mapping[str, Factory]
     `ModelError`.
 
     A model whose backbone is an import path "package.module:factory" does not import it: pass what stands there as
-    `backbone`, or a dictionary from import paths where there are several.
+    `backbone`, or a dictionary from import paths where there are several. So with a folder of features, "features/":
+    pass `Pretrained("features/")`.
     """
     from pue.estimators import classifier, wrapper  # noqa: F401  they and what they import register their types
     from pue.persistence import model

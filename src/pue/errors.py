@@ -35,6 +35,7 @@ EXTRAS = {
     "communities": ("sknetwork",),
     "excel": ("python_calamine",),
     "remote": ("fsspec",),
+    "onnx": ("onnxruntime",),
     "search": ("optuna",),
     "sql": ("duckdb",),
 }

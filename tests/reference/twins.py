@@ -545,3 +545,34 @@ def edges(gray: list[list[float]]) -> list[float]:
                 found.append(sum(cell) / len(cell))
     length = math.sqrt(sum(value**2 for value in found))
     return [value / length for value in found]
+
+
+# ---------------------------------------------------------------------------------------------- agreement of views
+
+
+def simclr(one: Sequence[Numbers], other: Sequence[Numbers], temperature: float) -> float:
+    """−mean log [exp(cos(z, z⁺)/τ) / Σ_{z' ≠ z} exp(cos(z, z')/τ)] over all 2n views (Chen et al. 2020, Eq. 1)."""
+    views = [*one, *other]
+    n, total = len(one), 0.0
+
+    def likeness(a: Numbers, b: Numbers) -> float:
+        dot = sum(x * y for x, y in zip(a, b, strict=True))
+        return dot / math.sqrt(sum(x * x for x in a) * sum(y * y for y in b)) / temperature
+
+    for place, view in enumerate(views):
+        others = [math.exp(likeness(view, views[k])) for k in range(2 * n) if k != place]
+        total -= likeness(view, views[(place + n) % (2 * n)]) - math.log(sum(others))
+    return total / (2 * n)
+
+
+def vicreg(one: Sequence[Numbers], other: Sequence[Numbers]) -> float:
+    """25 · mean (z − z')² + Σ over both of [25/2 · mean max(0, 1 − √(var + 1e-4)) + Σ_{i≠j} cov² / d]."""
+    n, d = len(one), len(one[0])
+    total = 25 * sum((one[i][j] - other[i][j]) ** 2 for i in range(n) for j in range(d)) / (n * d)
+    for found in (one, other):
+        mean = [sum(row[j] for row in found) / n for j in range(d)]
+        for i in range(d):
+            for j in range(d):
+                cov = sum((row[i] - mean[i]) * (row[j] - mean[j]) for row in found) / (n - 1)
+                total += 12.5 * max(0.0, 1 - math.sqrt(cov + 1e-4)) / d if i == j else cov**2 / d
+    return total

@@ -1,7 +1,8 @@
 """Networks: anything that maps a batch of inputs to one score a row.
 
 A backbone is a callable that takes an `InputSpec` and returns an `nn.Module`. `BACKBONES` names ours; a user brings an
-`nn.Module`, a class or function, or an import path "package.module:factory".
+`nn.Module`, a class or function, an import path "package.module:factory", or a folder of `pue features fit`
+that the network begins with, "features/".
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pue.backbones.fast_cnn import fast_cnn, small_cnn
 from pue.backbones.imagenet import cnn13_imagenet, resnet50_imagenet
 from pue.backbones.inputs import InputSpec
 from pue.backbones.resnet50 import resnet50
+from pue.backbones.stored import Pretrained
 from pue.core.randomness import seeded
 from pue.errors import InvalidInput, lookup
 from pue.persistence import keep_functions
@@ -39,7 +41,19 @@ BACKBONES: dict[str, Backbone] = {
 }
 keep_functions("backbones.", lambda: BACKBONES, with_settings=True)
 
-__all__ = ["BACKBONES", "Backbone", "InputSpec", "build"]
+__all__ = ["BACKBONES", "Backbone", "InputSpec", "Pretrained", "build", "known_backbone"]
+
+
+def known_backbone(name: str, *also: str) -> Backbone | None:
+    """The backbone that text stands for; None for an import path, which is code and not looked at before it is used.
+    `also` are names that mean something to the caller.
+
+    >>> known_backbone("features/")
+    Pretrained(folder='features/', frozen=False)
+    """
+    if ":" in name:
+        return None
+    return Pretrained(name) if "/" in name else lookup("backbone", name, BACKBONES, "auto", *also)
 
 
 def build(backbone: str | nn.Module | Callable[..., Any], spec: InputSpec, *, seed: int) -> nn.Module:
@@ -61,7 +75,7 @@ def _make(backbone: str | nn.Module | Callable[..., Any], spec: InputSpec) -> nn
     if isinstance(backbone, nn.Module):
         return copy.deepcopy(backbone)
     if isinstance(backbone, str):
-        backbone = _import(backbone) if ":" in backbone else lookup("backbone", backbone, BACKBONES, "auto")
+        backbone = known_backbone(backbone) or _import(backbone)
     if not callable(backbone):
         raise InvalidInput(
             f"backbone must be a name, an nn.Module or a callable that takes an InputSpec; got {backbone!r}."

@@ -1,8 +1,9 @@
-"""Presets: what `paper`, `fast` and `smoke` mean for each data set.
+"""Presets: what `paper`, `fast`, `best` and `smoke` mean for each data set.
 
 `paper` follows the printed recipe: Adam, lr 5e-3, L2 5e-3, cosine, 120 epochs (Dist-PU: two stages of 60 at the same
 rate), one joint loader, the named networks, propensities from a network with α_e = 15. `fast` reaches the same or more
-with small networks, few epochs and cross-fitted propensities. `smoke` is for tests: a few steps on few rows.
+with small networks, few epochs and cross-fitted propensities. `best` learns features of the training images once,
+without a label, and fits everything on them. `smoke` is for tests: a few steps on few rows.
 """
 
 from __future__ import annotations
@@ -93,6 +94,12 @@ _MNIST: dict[str, dict[str, Any]] = {
 """Found on 50,000 of the training images with other seeds, judged by the other 10,000; docs/lab/tuning.md has the table
 and what was decided with test accuracies in sight: that ImbPU, PUSB and Self-PU take nnPU's settings."""
 
+_BEST: dict[str, dict[str, Any]] = {
+    "distpu": {"weight_decay": 1e-2},
+    "quantile": {"batching": "pooled", "labeled_per_batch": None, "labeled_rows": None},
+}
+"""Found on 12,000 of the training images with another seed, judged by 3,000 others; see docs/lab/tuning.md."""
+
 
 def _smoke(backbone: str, image_size: int | None = None) -> Preset:
     return Preset(
@@ -114,6 +121,10 @@ PRESETS: dict[tuple[str, str], Preset] = {
     ("fashion_mnist", "fast"): _fast("tabular", 10, weight_decay=1e-3, **_DRAWN, methods=_MNIST, network="mlp"),
     ("cifar10", "fast"): replace(
         _fast("fast_cnn", 4, methods={"upu": {"epochs": 1}}, lr=2e-3, weight_decay=5e-4, schedule="one_cycle"),
+        propensity="patches",
+    ),
+    ("cifar10", "best"): replace(
+        _fast("tabular", 10, features="simclr-16+patches", weight_decay=1e-4, **_DRAWN, methods=_BEST),
         propensity="patches",
     ),
     # Found on the first slices of the training set, judged by later ones, for the test set holds later ones still; see

@@ -36,7 +36,7 @@ def propensity_identity(spec: Spec) -> dict[str, Any]:
     """All that an estimate depends on: two specs with the same one share it."""
     everything = spec.to_dict()
     kept = {name: everything[name] for name in ("schema", "dataset", "labels", "seed", "prior", "propensity")}
-    names = ("image_size", "rows", "disjoint", "propensity_floor")
+    names = ("features", "image_size", "rows", "disjoint", "propensity_floor")
     settings = {name: value for name, value in everything["settings"].items() if name in names}
     return {**kept, "propensity_options": everything.get("propensity_options", {}), "settings": settings}
 

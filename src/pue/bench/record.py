@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from pue.bench.conform import make
+from pue.bench.datasets.labeled import FeaturesId
 from pue.bench.spec import SCHEMA
 from pue.errors import InvalidInput
 from pue.judging.truth import Metrics
@@ -92,9 +93,14 @@ class Record:
     versions: Mapping[str, Any]
     cost: Cost
     finished: str
+    features: FeaturesId | None = None
+    """What the run saw instead of images."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {"schema": SCHEMA, **asdict(self)}
+        body = {"schema": SCHEMA, **asdict(self)}
+        if self.features is None:  # as records were before there were features
+            del body["features"]
+        return body
 
     @classmethod
     def from_dict(cls, body: Mapping[str, Any]) -> Record:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from pue.basis import settle_prior
 from pue.bench.cost import Clock, CountedBackbone, forget_peak_memory, peak_memory, warm_up
+from pue.bench.features import seen_by_encoder
 from pue.bench.hidden import Hidden, hide, load
 from pue.bench.options import make_method
 from pue.bench.propensities import propensities
@@ -58,6 +59,7 @@ def run(spec: Spec, data: Path | None = None, store: Store | None = None, *, wai
         warnings=tuple(dict.fromkeys(said)),
         versions=versions(),
         cost=Cost(clock.wall, clock.cpu, backbone.flops(), peak_memory()),
+        features=split.features,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
@@ -67,6 +69,8 @@ def prepare(
 ) -> tuple[Hidden, float, Propensities | None]:
     """All that comes before the training: the data with their labels hidden, the prior, the propensities."""
     split = load(spec.dataset, data, spec.settings.image_size, spec.settings.rows, spec.settings.disjoint)
+    if spec.settings.features is not None:
+        split = seen_by_encoder(spec.settings.features, split)
     hidden = hide(split, spec.labels, spec.seed)
     prior = (
         float(split.train_y.double().mean()) if spec.prior == "data" else settle_prior(hidden.data, spec.prior).value

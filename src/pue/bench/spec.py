@@ -14,6 +14,7 @@ from typing import Any
 from pue.backbones import BACKBONES
 from pue.bench.conform import Options, conform, make, plain
 from pue.bench.datasets import DATASETS
+from pue.bench.features import RECIPES
 from pue.bench.options import make_estimator, make_method
 from pue.core.losses import LOSSES
 from pue.errors import InvalidInput, UnknownName
@@ -91,6 +92,8 @@ class Settings:
     patience: int | None = None
     keep: str | None = None
     propensity_floor: float | None = None
+    features: str | None = None
+    """A name in `bench.features.RECIPES`: runs see features that were learnt without labels, not images."""
     image_size: int | None = None
     """Height and width that images are resized to, where the data set can."""
     rows: int | None = None
@@ -103,6 +106,8 @@ class Settings:
         _require("backbone", self.backbone, [*BACKBONES, "auto"])
         if self.loss is not None:
             _require("loss", self.loss, LOSSES)
+        if self.features is not None:
+            _require("recipe of features", self.features, RECIPES)
         for name in ("rows", "image_size"):
             value = getattr(self, name)
             if value is not None and value < 2:
@@ -115,7 +120,7 @@ class Settings:
         chosen = {field.name: getattr(self, field.name) for field in fields(self)}
         chosen = {name: value for name, value in chosen.items() if value is not None}
         augmented = {name: chosen.pop(name) for name in ("shift", "flip", "rotate", "mixup") if name in chosen}
-        for name in ("backbone", "image_size", "rows", "disjoint"):
+        for name in ("backbone", "features", "image_size", "rows", "disjoint"):
             chosen.pop(name, None)
         return {**chosen, "augmentation": Augmentation(**augmented)} if augmented else chosen
 

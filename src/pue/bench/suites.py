@@ -41,6 +41,8 @@ class Suite:
 
 
 BASES = ("upu", "nnpu", "pubn", "distpu")
+BASELINES = ("naive", "quantile", "supervised")
+"""Labeled against the rest, as it is and with a share π called positive; and the ceiling, all true classes."""
 OTHERS = ("imbpu", "pusb", "sarem", "vpu", "naive", "quantile", "supervised", "tmi")
 ALPHAS = (0, 1, 2, 5, 10, 15, 20)
 MIXES = {
@@ -60,16 +62,22 @@ def table(propensities: Iterable[str], labels: Labels | None = None) -> list[Sui
     return [SuiteRow(method, propensity, labels=labels) for propensity in propensities for method in BASES]
 
 
+def baselines(labels: Labels | None = None) -> list[SuiteRow]:
+    return [SuiteRow(method, labels=labels) for method in BASELINES]
+
+
 def main_table(dataset: str) -> list[SuiteRow]:
     return table(("none", "estimated", "true")) + [SuiteRow(method) for method in OTHERS]
 
 
 def mix_ablation(dataset: str) -> list[SuiteRow]:
     usual = LABELS[dataset]
+    sources: list[tuple[str, dict[str, Scalar]]] = [("none", {}), ("estimated", {})]
+    sources += [("network", {"alpha": alpha}) for alpha in (0, 15)]
     return [
         SuiteRow("distpu", propensity, options, labels=replace(usual, mix=mix))
         for mix in MIXES[len(usual.mix or ())]
-        for propensity, options in (("none", {}), ("auto", {}), ("network", {"alpha": 0}), ("network", {"alpha": 15}))
+        for propensity, options in sources
     ]
 
 
@@ -85,7 +93,7 @@ def supplement(dataset: str) -> list[SuiteRow]:
 
 
 def scans(dataset: str) -> list[SuiteRow]:
-    return [*table(("none", "estimated")), SuiteRow("communities"), SuiteRow("supervised")]
+    return [*table(("none", "estimated")), SuiteRow("communities"), *baselines()]
 
 
 def structure(dataset: str) -> list[SuiteRow]:
@@ -123,7 +131,7 @@ DIGITS, ABLATED = ("mnist", "digits", "cifar10"), ("cifar10", "mnist", "digits")
 SUITES: dict[str, Suite] = {
     "mnist": Suite("MNIST", ("mnist",), main_table),
     "supplement": Suite("MNIST, the supplement's rows", DIGITS, supplement),
-    "cifar10": Suite("CIFAR-10", ("cifar10",), lambda _: table(("none", "estimated", "true"))),
+    "cifar10": Suite("CIFAR-10", ("cifar10",), lambda _: table(("none", "estimated", "true")) + baselines()),
     "mix-ablation": Suite("Label mixes", ABLATED, mix_ablation),
     "alpha-ablation": Suite("Strength of the propensity network's regularizer", ABLATED,
                             lambda _: [SuiteRow("distpu", "network", {"alpha": alpha}) for alpha in ALPHAS]),
@@ -132,7 +140,7 @@ SUITES: dict[str, Suite] = {
     "alzheimer-subjects": Suite("Alzheimer, no person in both parts", ("alzheimer",),
                                 lambda name: [replace(row, disjoint=True) for row in scans(name)]),
     "alzheimer-severity": Suite("Alzheimer, severe cases labeled more often", ("alzheimer",),
-                                lambda _: table(("none", "estimated", "true"), SEVERITY)),
+                                lambda _: table(("none", "estimated", "true"), SEVERITY) + baselines(SEVERITY)),
     "negatives": Suite("PUbN with biased labeled negatives", DIGITS, with_negatives),
     "digits": Suite("Digits", ("digits",), main_table),
 }  # fmt: skip

@@ -15,7 +15,7 @@ import torch
 from sklearn.utils import Tags
 from torch import Tensor, nn
 
-from pue.backbones import BACKBONES, InputSpec, build
+from pue.backbones import InputSpec, build, known_backbone
 from pue.backbones.inputs import input_spec
 from pue.basis import KNOWN, settle_negative_propensity, settle_with_answers
 from pue.core.data import Features, PUData
@@ -67,7 +67,8 @@ class PUClassifier(PUEstimator):
         warns where its interval is so wide that results would change much inside it.
     backbone : str, nn.Module, callable, Forest or Boosting
         "auto" (a small CNN for images, an MLP for tables), a name in `pue.BACKBONES`, an import path
-        "package.module:factory", a module (copied), or a function of an `InputSpec`. Methods of one stage also fit
+        "package.module:factory", "features/" (a folder of `pue features fit` to begin with, see `Pretrained`), a module
+        (copied), or a function of an `InputSpec`. Methods of one stage also fit
         trees with the same weights, whatever the method's loss and correction: "forest" or `Forest(n_trees=300)` lowers
         the squared loss, with a non-negative risk in every leaf; "boosting" or `Boosting(rounds=50)` the logistic loss,
         with LightGBM. What is said below about training is not for trees. They take values that are missing (NaN),
@@ -228,8 +229,8 @@ class PUClassifier(PUEstimator):
         checkpointing = None  # what can be wrong about the settings is said before anything takes time
         if self.checkpoint_dir is not None:
             checkpointing = Checkpointing(Path(self.checkpoint_dir), self.checkpoint_every)
-        if isinstance(self.backbone, str) and ":" not in self.backbone:
-            lookup("backbone", self.backbone, {**BACKBONES, **LEARNERS, "auto": build})
+        if isinstance(self.backbone, str) and self.backbone not in (*LEARNERS, "auto"):
+            known_backbone(self.backbone, *LEARNERS)
         method, device, learner = find_method(self.method), as_device(self.device), self._learner()
         if learner is not None:
             self._require_trees(learner, method, data.x)

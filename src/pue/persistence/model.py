@@ -89,8 +89,9 @@ def _given(backbone: Given) -> Backbones:
         found = backbone.get(path) if isinstance(backbone, Mapping) else backbone
         if found is None:
             raise ModelError(
-                f"the model was built by {path!r}, which loading does not import, for that would run code named by a "
-                "file. Import it yourself and pass it: load(path, backbone=factory)."
+                f"the model was built by {path!r}, which loading does not import or open, for a file should name no "
+                "code and no place on your disk. Pass it yourself: load(path, backbone=factory), or for a folder of "
+                "features load(path, backbone=pue.Pretrained(folder))."
             )
         return found
 

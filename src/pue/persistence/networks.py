@@ -70,7 +70,7 @@ def decode_network(payload: Any, parts: NetworkParts, around: Mapping[str, Any],
 
 
 def _build(parts: NetworkParts, backbone: Any, spec: Any, reader: Reader, numbers: int, *, paired: bool) -> nn.Module:
-    own = isinstance(backbone, str) and ":" in backbone
+    own = isinstance(backbone, str) and any(sign in backbone for sign in ":/")  # code, or a folder on somebody's disk
     factory = reader.backbones(backbone) if own else backbone
     # Convolutions take images of any size; all others have a weight for every number of a row.
     if not own and spec.size > SPARE // 2 + (0 if len(spec.shape) == 3 else numbers):

@@ -28,6 +28,7 @@ from pue.core.weights import RowWeights
 from pue.errors import CheckpointMismatch, TrainingDiverged
 from pue.training.augment import mixup
 from pue.training.checkpoints import Checkpointing, Snapshot, flatten_optimizer, load_latest, restore_optimizer, save
+from pue.training.divergence import not_finite, require_finite
 from pue.training.feeds import Draw, Feed, InMemory
 from pue.training.objectives import Batch, Objective, RiskObjective
 from pue.training.processes import add_gradients, join, place, total
@@ -66,6 +67,26 @@ def train(
         feed = InMemory(data, weights, training, seed=seed, dtype=dtype)
     else:
         feed = Streamed(stream, data, weights, training, dtype=dtype)
+    return train_on(
+        network, feed, risk, training, seed=seed, device=device,
+        checkpointing=checkpointing, progress=progress, reduce=reduce, on_epoch=on_epoch,
+    )  # fmt: skip
+
+
+def train_on(
+    network: nn.Module,
+    feed: Feed,
+    risk: Risk | Objective,
+    training: Training,
+    *,
+    seed: int,
+    device: str | torch.device = "cpu",
+    checkpointing: Checkpointing | None = None,
+    progress: bool | None = None,
+    reduce: Reduce = no_reduction,
+    on_epoch: Callable[[EpochRecord, nn.Module], None] | None = None,
+) -> list[EpochRecord]:
+    """`train` with batches from anywhere: rows without labels, say."""
     run = _Run(network, feed, risk, training, seed, torch.device(device), reduce)
     written = None  # the epoch that is on the disk already
     if checkpointing is not None:
@@ -181,7 +202,7 @@ class _Run:
         risk = self.objective(Batch(self.network, x, draw.rows, weights, share, *now, generator, self.reduce, part))
         value = risk.value.item()
         if not math.isfinite(value):
-            self._diverged(step, risk.sums)
+            raise not_finite(self.objective.terms, risk.sums, step=step, epoch=self.epoch, lr=self.training.lr)
         self.optimizer.zero_grad(set_to_none=True)
         risk.value.backward()
         if self.size > 1:
@@ -223,22 +244,8 @@ class _Run:
         self.network.load_state_dict(self.result().state_dict() if self.best is None else self.best)
         self.network.eval()
 
-    def _diverged(self, step: int, sums: Tensor) -> None:
-        named = zip(self.objective.terms, sums.tolist(), strict=True)
-        bad = [name for name, total in named if not math.isfinite(total)]
-        raise TrainingDiverged(
-            f"the risk is not finite at step {step + 1} of epoch {self.epoch + 1}; term: "
-            f"{', '.join(bad) or 'correction'}. Try a smaller learning rate (now lr={self.training.lr:g}), a bounded "
-            "loss such as 'sigmoid', or check the features and weights for extreme values."
-        )
-
     def _require_finite_parameters(self) -> None:
-        for name, parameter in self.network.named_parameters():
-            if not bool(torch.isfinite(parameter).all()):
-                raise TrainingDiverged(
-                    f"parameter {name} is not finite after step {self.feed.steps} of epoch {self.epoch}. Try a "
-                    f"smaller learning rate (now lr={self.training.lr:g})."
-                )
+        require_finite(self.network, step=self.feed.steps, epoch=self.epoch, lr=self.training.lr)
 
     def snapshot(self) -> Snapshot:
         self._require_finite_parameters()

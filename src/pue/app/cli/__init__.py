@@ -22,6 +22,7 @@ from pue.app.cli.demo import demo
 from pue.app.cli.diagnose import diagnose
 from pue.app.cli.evaluate import evaluate
 from pue.app.cli.explain import explain
+from pue.app.cli.features import features
 from pue.app.cli.fit import fit
 from pue.app.cli.inspect import inspect
 from pue.app.cli.places import claims
@@ -40,6 +41,7 @@ COMMANDS: dict[str, Callable[..., Any] | typer.Typer] = {
     "explain": explain,
     "report": report,
     "inspect": inspect,
+    "features": features,
     "data": data,
     "bench": bench,
     "demo": demo,

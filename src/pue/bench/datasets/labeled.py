@@ -14,6 +14,15 @@ from torch import Tensor
 from pue.errors import MissingData
 
 
+@dataclass(frozen=True)
+class FeaturesId:
+    """Features that inputs were replaced by: the hash of images and recipe, and what learning them took, once."""
+
+    key: str
+    wall_seconds: float
+    cpu_seconds: float
+
+
 @dataclass(frozen=True, eq=False)
 class LabeledSplit:
     """Inputs and classes of a training and a test set; `positive` lists the classes that count as positive."""
@@ -24,6 +33,9 @@ class LabeledSplit:
     test_x: Tensor
     test_classes: Tensor
     positive: tuple[int, ...]
+    origin: str = ""
+    """Where inputs are features: the checksum of what they are features of."""
+    features: FeaturesId | None = None
 
     @property
     def train_y(self) -> Tensor:
@@ -35,7 +47,12 @@ class LabeledSplit:
 
     @cached_property
     def checksum(self) -> str:
-        """16 hexadecimal digits of the sha256 of all four arrays: two results with the same one used the same data."""
+        """16 hexadecimal digits of the sha256 of all four arrays: two results with the same one used the same data.
+
+        Features have that of their images.
+        """
+        if self.origin:
+            return self.origin
         digest = hashlib.sha256()
         for tensor in (self.train_x, self.train_classes, self.test_x, self.test_classes):
             digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
