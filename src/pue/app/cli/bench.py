@@ -48,7 +48,8 @@ def bench(
 ) -> None:
     """Run a suite of experiments, or those runs of it that have no record yet.
 
-    Suites: mnist, cifar10, alzheimer, alzheimer-severity, negatives, mix-ablation, alpha-ablation, supplement, digits.
+    Suites: mnist, cifar10, alzheimer, alzheimer-subjects, alzheimer-severity, negatives, mix-ablation, alpha-ablation,
+    structure, supplement, digits.
 
     Every run leaves one JSON record in OUT/SUITE. A bench that was stopped or killed continues where it was; two
     benches on one folder share the work.
