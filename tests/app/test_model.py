@@ -175,18 +175,20 @@ def test_thinning_keeps_every_labeled_row_and_every_mass(scenario: Scenario, mon
     h = held(n=2000, scenario=scenario)
     weights = RowWeights(torch.from_numpy(h.positive), torch.from_numpy(h.background - h.positive))
     p = torch.from_numpy(h.probabilities)
-    whole = _kept(p, weights, 0)
+    whole = _kept(p, weights, h.positive, 0)
     assert np.array_equal(whole.probabilities, h.probabilities)
     monkeypatch.setattr(fit, "KEPT", 300)
-    thin = _kept(p, weights, 0)
+    thin = _kept(p, weights, h.positive, 0)
     labeled = h.positive > 0
     assert len(thin.probabilities) == labeled.sum() + 300
     assert np.array_equal(np.sort(thin.probabilities[thin.positive > 0]), np.sort(h.probabilities[labeled]))
     assert thin.positive.sum() == pytest.approx(h.positive.sum())
+    assert thin.believed is not None
+    assert np.array_equal(thin.believed, thin.positive)
     assert thin.background.sum() == pytest.approx(h.background.sum())
     assert thin.background[thin.positive == 0].sum() == pytest.approx(h.background[~labeled].sum())
-    assert np.array_equal(_kept(p, weights, 0).probabilities, thin.probabilities)
-    assert not np.array_equal(_kept(p, weights, 1).probabilities, thin.probabilities)
+    assert np.array_equal(_kept(p, weights, h.positive, 0).probabilities, thin.probabilities)
+    assert not np.array_equal(_kept(p, weights, h.positive, 1).probabilities, thin.probabilities)
     # What is left decides alike: rows that stand for many count as many.
     for rule in ("f1", "prior"):
         assert abs(choose_threshold(thin, rule)[0] - choose_threshold(h, rule)[0]) < 0.1
