@@ -351,6 +351,23 @@ MUTANTS = [
     Mutant("audit/design.py", "total += worth * square / random if random > 0 else 0", "total += worth * square",
            "the quantity with the largest variance takes all rows",
            "test_audit.py::test_a_plan_for_all_quantities_is_shorter_than_a_random_sample_in_each"),
+    # the first hour
+    Mutant("trees/shapley.py", "own[again, 1] = case[paths.before[level][again], 2]", "own[again, 1] = 1.0",
+           "a player's earlier conditions are forgotten", "test_shapley.py::test_they_are_those_of_all_subsets"),
+    Mutant("trees/shapley.py", "total[paths.parent[level][:half]] = total[level][:half] + total[level][half:]",
+           "total[paths.parent[level][:half]] = total[level][:half]", "leaves to the right are lost",
+           "test_shapley.py::test_they_are_those_of_all_subsets"),
+    Mutant("app/budget.py", "np.where(step < 0, hits, (len(q) - misses[0], misses[1]))", "hits",
+           "doubt makes hits fewer and never more", "test_budget.py"),
+    Mutant("app/time_budget.py", "return pixels * epochs_in_all(data.n_rows, folds) / PIXELS", "return pixels / PIXELS",
+           "held-out networks cost nothing", "test_time_budget.py::test_epochs_go_by_size"),
+    Mutant("app/thumbnails.py", "len(address) <= LONGEST and _ADDRESS.fullmatch(address)", "_ADDRESS.match(address)",
+           "anything may follow a picture", "test_page.py::test_thumbnails_stand_in_the_table_and_nothing_else_does"),
+    Mutant("app/threshold.py", "target_precision(scores, held_out.believed_weights, precision)",
+           "target_precision(scores, weights, precision)", "a target precision without the hidden bias",
+           "test_model.py::test_a_target_precision_is_that_of_the_metrics"),
+    Mutant("app/sources/queries.py", "read_only=base != IN_MEMORY", "read_only=False", "a query may drop tables",
+           "test_addresses.py::test_what_is_no_query_is_refused"),
 ]  # fmt: skip
 
 

@@ -119,6 +119,17 @@ def test_rules_choose_what_they_promise(seed: int, scenario: Scenario) -> None:
     assert value == min(t for t in enough if figures(h, t)[0] >= 0.7 - 1e-12)
 
 
+def test_a_target_precision_is_that_of_the_metrics() -> None:
+    """They allow for a bias that overlap hides; a threshold that did not would promise more than the page says."""
+    h = held()
+    fewer = replace(h, believed=0.9 * h.positive)
+    asked, told = choose_threshold(fewer, precision=0.7)[0], replace(h, positive=0.9 * h.positive)
+    assert asked == choose_threshold(told, precision=0.7)[0] > choose_threshold(h, precision=0.7)[0]
+    assert choose_threshold(fewer, "f1") == choose_threshold(h, "f1"), "the other rules are as they were"
+    with pytest.raises(InvalidInput, match="vectors of one length"):
+        replace(h, believed=h.positive[1:])
+
+
 def test_a_threshold_may_be_given() -> None:
     assert choose_threshold(held(), 0.3) == (0.3, "given")
     assert choose_threshold(held(), 1) == (1.0, "given")
@@ -153,9 +164,9 @@ def test_a_precision_that_no_threshold_has_is_said() -> None:
 def test_held_out_rows_are_vectors_of_one_length() -> None:
     vector = np.ones(3)
     for wrong in (np.ones(2), np.ones((3, 1))):
-        with pytest.raises(InvalidInput, match="three vectors of one length"):
+        with pytest.raises(InvalidInput, match="vectors of one length"):
             HeldOut(vector, vector, wrong)
-    with pytest.raises(InvalidInput, match="three vectors"):
+    with pytest.raises(InvalidInput, match="vectors of one length"):
         HeldOut(np.ones((3, 1)), np.ones((3, 1)), np.ones((3, 1)))
 
 
@@ -164,18 +175,20 @@ def test_thinning_keeps_every_labeled_row_and_every_mass(scenario: Scenario, mon
     h = held(n=2000, scenario=scenario)
     weights = RowWeights(torch.from_numpy(h.positive), torch.from_numpy(h.background - h.positive))
     p = torch.from_numpy(h.probabilities)
-    whole = _kept(p, weights, 0)
+    whole = _kept(p, weights, h.positive, 0)
     assert np.array_equal(whole.probabilities, h.probabilities)
     monkeypatch.setattr(fit, "KEPT", 300)
-    thin = _kept(p, weights, 0)
+    thin = _kept(p, weights, h.positive, 0)
     labeled = h.positive > 0
     assert len(thin.probabilities) == labeled.sum() + 300
     assert np.array_equal(np.sort(thin.probabilities[thin.positive > 0]), np.sort(h.probabilities[labeled]))
     assert thin.positive.sum() == pytest.approx(h.positive.sum())
+    assert thin.believed is not None
+    assert np.array_equal(thin.believed, thin.positive)
     assert thin.background.sum() == pytest.approx(h.background.sum())
     assert thin.background[thin.positive == 0].sum() == pytest.approx(h.background[~labeled].sum())
-    assert np.array_equal(_kept(p, weights, 0).probabilities, thin.probabilities)
-    assert not np.array_equal(_kept(p, weights, 1).probabilities, thin.probabilities)
+    assert np.array_equal(_kept(p, weights, h.positive, 0).probabilities, thin.probabilities)
+    assert not np.array_equal(_kept(p, weights, h.positive, 1).probabilities, thin.probabilities)
     # What is left decides alike: rows that stand for many count as many.
     for rule in ("f1", "prior"):
         assert abs(choose_threshold(thin, rule)[0] - choose_threshold(h, rule)[0]) < 0.1

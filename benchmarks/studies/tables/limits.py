@@ -1,6 +1,6 @@
 """What keeps `Joint` from true propensities? Accuracy of a forest with the prior given, on development tables.
 
-    python benchmarks/studies/tables/limits.py                   # 14 tables, two labelings, seeds 0 and 1, two processes
+    python benchmarks/studies/tables/limits.py  # 14 tables, two labelings, seeds 0 and 1, two processes
 
 Every row weighs the same forest of 100 trees by another ê of the labeled rows. *Classes known* is the same estimate of
 the labeling beside the class of a forest that was grown, out of fold, on the true classes: what is lost without them is

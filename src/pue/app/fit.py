@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from pue.app.audit.learning import Taught
@@ -20,7 +21,7 @@ from pue.app.recipe import Recipe, Say
 from pue.app.reference import make_profiles, make_reference
 from pue.app.rows import Rows
 from pue.app.stream import StreamedRows
-from pue.app.summary import summarize
+from pue.app.summary import doubts_of, summarize
 from pue.app.threshold import HeldOut, choose_threshold
 from pue.app.time_budget import timed
 from pue.core.data import Scenario, is_image
@@ -58,7 +59,8 @@ def fit_model(
         method = recipe.calibration if recipe.calibration != "auto" else "isotonic" if many else "platt"
         calibrator = calibrate(scored.scores, scored.weights, method)
         probabilities = calibrator(scored.scores)
-        held_out = _kept(probabilities, scored.weights, recipe.seed)
+        believed = doubts_of(rows, prepared, scored, probabilities).center.positive
+        held_out = _kept(probabilities, scored.weights, believed, recipe.seed)
         threshold, rule = choose_threshold(held_out, recipe.threshold, precision=recipe.precision)
         moves = over_the_range(learning, recipe, prepared, classifier)
     said = list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, PueWarning)))
@@ -118,16 +120,16 @@ def _label_frequency(rows: Rows | StreamedRows, prepared: Preparation) -> float:
     return min(1.0, counts[1] / (prepared.prior.value * population))
 
 
-def _kept(probabilities: Tensor, weights: RowWeights, seed: int) -> HeldOut:
+def _kept(probabilities: Tensor, weights: RowWeights, believed: NDArray[np.float64], seed: int) -> HeldOut:
     """All labeled rows and a sample of the others, which then stand for all of them."""
     p, positive, background = (
         v.double().numpy() for v in (probabilities, weights.positive, weights.background.clamp(min=0))
     )
     others = np.flatnonzero(positive == 0)
     if len(others) <= KEPT:
-        return HeldOut(p, positive, background)
+        return HeldOut(p, positive, background, believed)
     chosen = np.sort(np.random.default_rng(seed).choice(others, KEPT, replace=False))
     background = background.copy()
     background[chosen] *= background[others].sum() / background[chosen].sum()
     rows = np.concatenate([np.flatnonzero(positive > 0), chosen])
-    return HeldOut(p[rows], positive[rows], background[rows])
+    return HeldOut(p[rows], positive[rows], background[rows], believed[rows])

@@ -48,18 +48,12 @@ def summarize(
     seconds: float,
 ) -> dict[str, Any]:
     """The summary that the page is made from; see `pue.app.page`."""
-    given: dict[str, Any] = {
-        "prior": prepared.prior.value,
-        "scenario": rows.scenario,
-        "sample_weight": scored.mass,
-        "prior_interval": prepared.prior_interval,
-    }
-    doubt: dict[str, Any] = {"propensity": scored.e, "readings": scored.readings, "hidden": prepared.hidden_bias}
+    given, doubt = _given(rows, prepared, scored), _doubt(prepared, scored)
     at: dict[str, Any] = {"threshold": threshold, "seed": recipe.seed}
     metrics = estimate_metrics(probabilities, scored.labels, gammas=GAMMAS, **given, **doubt, **at)
     plain = estimate_metrics(probabilities, scored.labels, **given, **at)
     thresholds = np.unique([*np.linspace(0, 1, POINTS), threshold])
-    drawn: dict[str, Any] = {"worlds": Doubts(probabilities, scored.labels, **given, **doubt), "seed": recipe.seed}
+    drawn: dict[str, Any] = {"worlds": doubts_of(rows, prepared, scored, probabilities), "seed": recipe.seed}
     curve = threshold_curve(probabilities, scored.weights, thresholds=thresholds, draws=DRAWS, **drawn)
     bounds = [{"gamma": g, "recall": r["recall"], "precision": r["precision"]} for g, r in metrics.bounds.items()]
     bins = [vars(found) for found in reliability(probabilities, scored.weights, **drawn)]
@@ -80,6 +74,24 @@ def summarize(
         }
     )
     return found
+
+
+def doubts_of(rows: Rows | StreamedRows, prepared: Preparation, scored: HeldOutScores, probabilities: Tensor) -> Doubts:
+    """What is known of the rows held out, and how far it may be off: all numbers of a model come from these worlds."""
+    return Doubts(probabilities, scored.labels, **_given(rows, prepared, scored), **_doubt(prepared, scored))
+
+
+def _given(rows: Rows | StreamedRows, prepared: Preparation, scored: HeldOutScores) -> dict[str, Any]:
+    return {
+        "prior": prepared.prior.value,
+        "scenario": rows.scenario,
+        "sample_weight": scored.mass,
+        "prior_interval": prepared.prior_interval,
+    }
+
+
+def _doubt(prepared: Preparation, scored: HeldOutScores) -> dict[str, Any]:
+    return {"propensity": scored.e, "readings": scored.readings, "hidden": prepared.hidden_bias}
 
 
 def diagnosis_summary(

@@ -30,16 +30,25 @@ class HeldOut:
     probabilities: Array
     positive: Array
     background: Array
+    believed: Array | None = None
+    """w⁺ as the estimated metrics have it, with the bias that overlap hides; None: `positive`."""
 
     def __post_init__(self) -> None:
-        shapes = {self.probabilities.shape, self.positive.shape, self.background.shape}
+        vectors = (self.probabilities, self.positive, self.background, self.believed)
+        shapes = {vector.shape for vector in vectors if vector is not None}
         if len(shapes) > 1 or self.probabilities.ndim != 1:
-            raise InvalidInput("every held-out row has one probability and two weights: three vectors of one length.")
+            raise InvalidInput("every held-out row has one probability and two weights: vectors of one length.")
 
     @property
     def weights(self) -> RowWeights:
         positive, background = torch.from_numpy(self.positive), torch.from_numpy(self.background)
         return RowWeights(positive, background - positive)
+
+    @property
+    def believed_weights(self) -> RowWeights:
+        """Those that an estimated precision rests on: the same number wherever it is shown."""
+        positive = torch.from_numpy(self.positive if self.believed is None else self.believed)
+        return RowWeights(positive, torch.from_numpy(self.background) - positive)
 
 
 def choose_threshold(
@@ -50,7 +59,8 @@ def choose_threshold(
     check_rule(threshold, precision)
     scores, weights = torch.from_numpy(held_out.probabilities), held_out.weights
     if precision is not None:
-        return target_precision(scores, weights, precision), f"the lowest with an estimated precision of {precision:g}"
+        chosen = target_precision(scores, held_out.believed_weights, precision)
+        return chosen, f"the lowest with an estimated precision of {precision:g}"
     if not isinstance(threshold, str):
         return float(threshold), "given"
     if threshold == "f1":

@@ -37,8 +37,8 @@ def precision_line(model: PUModel) -> str:
 
     held_out, at, drawn = model.held_out, model.threshold, model.summary["curve"]
     thresholds = np.unique([0.0, at])
-    curve = threshold_curve(torch.from_numpy(held_out.probabilities), held_out.weights, thresholds=thresholds, draws=1)
-    value = float(curve.precision[0][-1])
+    p, weights = torch.from_numpy(held_out.probabilities), held_out.believed_weights
+    value = float(threshold_curve(p, weights, thresholds=thresholds, draws=1).precision[0][-1])
     known = [point for point in drawn if None not in (point["precision_low"], point["precision_high"])]
     places = [point["threshold"] for point in known]
     low, high = (
