@@ -171,7 +171,7 @@ def row_name(spec: Spec) -> str:
     if spec.labels.n_negative is not None:
         return f"{row_name(replace(spec, labels=LABELS[spec.dataset]))} + N"
     if isinstance(spec.prior, str) and spec.prior != "data":
-        return f"{row_name(replace(spec, prior='data'))}, prior estimated"
+        return f"{row_name(replace(spec, prior='data'))} (prior estimated)"
     name = DISPLAY.get(spec.method, spec.method)
     usual = _usual(spec)
     if spec.method == "nnipw":  # never without propensities, so they do not show in its name
