@@ -93,15 +93,8 @@ def structure(dataset: str) -> list[SuiteRow]:
     usual = LABELS[dataset]
     mix = usual.mix or ()
     mixes = (mix, mix[::-1], tuple(1 / len(mix) for _ in mix))
-    return [
-        replace(row, labels=replace(usual, mix=shares))
-        for shares in mixes
-        for row in (
-            SuiteRow("communities"),
-            SuiteRow("communities", prior="communities"),
-            SuiteRow("nnpu", "communities"),
-        )
-    ]
+    rows = (SuiteRow("communities"), SuiteRow("communities", prior="communities"), SuiteRow("nnpu", "communities"))
+    return [replace(row, labels=replace(usual, mix=shares)) for shares in mixes for row in rows]
 
 
 def with_negatives(dataset: str) -> list[SuiteRow]:
