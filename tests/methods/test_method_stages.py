@@ -21,6 +21,7 @@ from pue.core.weights import RowWeights, biased_negatives, normalized_inverse_pr
 from pue.errors import InvalidInput
 from pue.methods import DistPU, PUbN, SelfPU, Task, find_method
 from pue.methods.distpu import PseudoLabels
+from pue.methods.pubn import sharpened
 from pue.methods.selfpu import SelfPaced, Students, _rescaled
 from pue.methods.thresholds import probabilistic_gap, share_of_population
 from pue.methods.vpu import variational
@@ -395,3 +396,15 @@ def test_a_method_is_a_name_or_a_value() -> None:
     assert find_method(PUbN(tau=0.5)) == PUbN(tau=0.5)
     with pytest.raises(InvalidInput, match="must be a name"):
         find_method(3)
+
+
+def test_a_sharp_sigma_has_the_share_as_its_mean_and_the_same_order() -> None:
+    scores = torch.randn(200, generator=torch.Generator().manual_seed(0))
+    mass = torch.rand(200, generator=torch.Generator().manual_seed(1))
+    mass[:50] = 0  # rows that are no draw of the population
+    found = sharpened(scores, 10.0, 0.3, mass)
+    assert float(found @ mass.double() / mass.sum()) == pytest.approx(0.3, abs=1e-6)
+    assert torch.equal(found.argsort(), scores.argsort())
+    assert float(((found > 0.1) & (found < 0.9)).double().mean()) < 0.3  # of the scores themselves two thirds lie there
+    with pytest.raises(InvalidInput, match="sharpness must be at least 1"):
+        PUbN(sharpness=0.5)

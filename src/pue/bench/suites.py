@@ -101,15 +101,8 @@ def structure(dataset: str) -> list[SuiteRow]:
     usual = LABELS[dataset]
     mix = usual.mix or ()
     mixes = (mix, mix[::-1], tuple(1 / len(mix) for _ in mix))
-    return [
-        replace(row, labels=replace(usual, mix=shares))
-        for shares in mixes
-        for row in (
-            SuiteRow("communities"),
-            SuiteRow("communities", prior="communities"),
-            SuiteRow("nnpu", "communities"),
-        )
-    ]
+    rows = (SuiteRow("communities"), SuiteRow("communities", prior="communities"), SuiteRow("nnpu", "communities"))
+    return [replace(row, labels=replace(usual, mix=shares)) for shares in mixes for row in rows]
 
 
 def with_negatives(dataset: str) -> list[SuiteRow]:
@@ -179,7 +172,7 @@ def row_name(spec: Spec) -> str:
     if spec.labels.n_negative is not None:
         return f"{row_name(replace(spec, labels=LABELS[spec.dataset]))} + N"
     if isinstance(spec.prior, str) and spec.prior != "data":
-        return f"{row_name(replace(spec, prior='data'))}, prior estimated"
+        return f"{row_name(replace(spec, prior='data'))} (prior estimated)"
     name = DISPLAY.get(spec.method, spec.method)
     usual = _usual(spec)
     if spec.method == "nnipw":  # never without propensities, so they do not show in its name

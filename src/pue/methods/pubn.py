@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
+from scipy.optimize import brentq
+from scipy.special import expit
+from torch import Tensor
 
 from pue.core.data import population_rows
 from pue.core.losses import logistic
@@ -34,8 +37,16 @@ class PUbN:
     """η is the τ(1 − π − ρ) quantile of σ on the population; the authors: 0.9 without negatives, 0.5 or 0.7 with."""
     weight_sigma: bool = True
     """Whether the propensities weight the first step too; otherwise σ inherits the bias."""
+    sharpness: float = 1.0
+    """1: σ is the sigmoid of the first step's score, as published. Above: of so many times the score, shifted so that σ
+    has the mean π + ρ. Where classes do not overlap σ should be 0 or 1, and a network that was trained for a while only
+    is less sure: rows of the labeled region then count as negatives by (1 − σ) / σ, and recall is lost."""
     uses_negatives: ClassVar[bool] = True
     summary: str = "nnPU finds where labels come from, then a risk that is never negative"
+
+    def __post_init__(self) -> None:
+        if not self.sharpness >= 1:
+            raise InvalidInput(f"sharpness must be at least 1, which leaves σ as it is; got {self.sharpness}.")
 
     def fit(self, task: Task) -> Fitted:
         data, prior, loss = task.data, task.prior, task.loss or logistic
@@ -55,10 +66,25 @@ class PUbN:
             region = pubn_region(pu_weights(data, prior, None), plain_negatives)
         first = task.build(task.seed)
         history = task.train(first, region, nnpu(loss))
-        sigma = torch.sigmoid(score(first, data.x).double())
         population = population_rows(data.labels, data.scenario)
+        scores, share = score(first, data.x).double(), prior + rho
+        plain = self.sharpness == 1
+        sigma = torch.sigmoid(scores) if plain else sharpened(scores, self.sharpness, share, data.mass * population)
         eta = pubn_threshold(sigma[population], prior=prior, rho=rho, tau=self.tau)
         network = task.build(task.seed)
         risk_weights = pubn(weights, sigma, eta=eta, negatives=negatives)
         history = history + task.train(network, risk_weights, pubn_risk(loss), stage=1)
         return Fitted(network, history)
+
+
+def sharpened(scores: Tensor, factor: float, share: float, mass: Tensor) -> Tensor:
+    """sigmoid(factor · score + shift), the shift such that the mean under `mass` is `share`.
+
+    >>> sharpened(torch.tensor([-1.0, 1.0, 3.0]), 10.0, 2 / 3, torch.ones(3)).round(decimals=3)
+    tensor([0., 1., 1.], dtype=torch.float64)
+    """
+    steep = (factor * scores.double()).numpy()
+    weight = (mass.double() / mass.double().sum()).numpy()
+    reach = float(abs(steep).max()) + 50
+    shift = brentq(lambda b: float(weight @ expit(steep + b)) - share, -reach, reach)
+    return torch.from_numpy(expit(steep + shift))
