@@ -98,8 +98,8 @@ _BEST: dict[str, dict[str, Any]] = {
     "upu": {"epochs": 2, "weight_decay": 3e-2, "labeled_per_batch": None, "labeled_rows": None},
     "quantile": {"batching": "pooled", "labeled_per_batch": None, "labeled_rows": None},
 }
-"""Found on 40,000 of the training images with seed 100, judged by the other 10,000: docs/lab/features.md. Not looked for:
-what suits `quantile`, `naive`, PUbN and the ceiling."""
+"""Found on 40,000 of the training images with seed 100, judged by the other 10,000: docs/lab/features.md. What suits
+`quantile`, `naive`, PUbN and the ceiling was not looked for."""
 
 
 def _smoke(backbone: str, image_size: int | None = None) -> Preset:
