@@ -23,10 +23,10 @@ from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-import cases
+import ground
 import numpy as np
 import pandas as pd
-from cases import Ground, record
+from ground import Ground, record
 
 import pue
 from pue.app.cli import main
@@ -46,7 +46,7 @@ KILLS = 6
 
 def prepare(folder: Path) -> Ground:
     pue.load  # noqa: B018  lazy: imported here, not in every child
-    return cases.prepare(folder)
+    return ground.prepare(folder)
 
 
 # ------------------------------------------------------------------------------------------------ commands
