@@ -49,20 +49,21 @@ def say(line: dict[str, object]) -> None:
     sys.__stdout__.flush()
 
 
-def drive(what: str, out: Path, cases: int) -> list[dict[str, object]]:
-    """All cases that have no line yet; every line is on the disk before the next case begins."""
+def drive(what: str, out: Path, cases: int, *, again: bool = False) -> list[dict[str, object]]:
+    """All cases that have no line yet; every line is on the disk before the next case begins. `again`: those that
+    failed count as not yet run."""
     out.mkdir(parents=True, exist_ok=True)
     log = out / f"{what}.jsonl"
-    done = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-    following = max((line["seed"] for line in done), default=-1) + 1
+    lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    done = {line["seed"]: line for line in lines if not (again and "failed" in line)}
     with log.open("a") as file:
-        while following < cases:
-            for line in _watched(what, out, following, cases):
+        while missing := sorted(set(range(cases)) - set(done)):
+            first, stop = missing[0], next((seed for seed in range(missing[0], cases) if seed in done), cases)
+            for line in _watched(what, out, first, stop):
                 file.write(json.dumps(line) + "\n")
                 file.flush()
-                done.append(line)
-                following = int(str(line["seed"])) + 1
-    return done
+                done[line["seed"]] = line
+    return [done[seed] for seed in sorted(done)]
 
 
 def _watched(what: str, out: Path, first: int, stop: int):
@@ -124,8 +125,9 @@ def main() -> int:
     parser.add_argument("what", choices=["fuzz", "crash"])
     parser.add_argument("--cases", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--again", action="store_true", help="run the cases that failed once more")
     given = parser.parse_args()
-    lines = drive(given.what, given.out, given.cases)
+    lines = drive(given.what, given.out, given.cases, again=given.again)
     text = report(given.what, lines)
     (given.out / f"{given.what}.txt").write_text(text + "\n")
     print(text)

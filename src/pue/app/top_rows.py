@@ -14,6 +14,7 @@ from pue.app.predict import score_batches
 from pue.app.roles import Roles
 from pue.app.sources.labels import meanings
 from pue.app.sources.opening import Source
+from pue.estimators.vectorizer.columns import cell_text
 
 TOP, WIDEST, REASONS = 20, 60, 3
 
@@ -67,5 +68,5 @@ def _cell(value: Any) -> str | float | int | None:
         return value
     if hasattr(value, "item"):
         return _cell(value.item())
-    text = str(value)
+    text = cell_text(value)
     return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"

@@ -24,6 +24,7 @@ from pue.app.sources.problems import require_columns
 from pue.audit import join, plan, power
 from pue.audit.design import Array
 from pue.errors import InvalidInput, listed
+from pue.estimators.vectorizer.columns import cell_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,12 +135,12 @@ def _has_posterior(model: PUModel, source: Source) -> bool:
 
 
 def _ids(column: pd.Series, name: str) -> list[str]:
-    texts = ["" if pd.isna(value) else str(value).strip() for value in column]
+    texts = ["" if pd.isna(value) else cell_text(value).strip() for value in column]
     if "" in texts:
         raise InvalidInput(f"id column {name!r} is empty in row {texts.index('')}. Give every row an id.")
     twice = column[column.duplicated()]
     if len(twice):
-        repeated = listed(sorted({str(value) for value in twice}))
+        repeated = listed(sorted({cell_text(value) for value in twice}))
         raise InvalidInput(
             f"id column {name!r} holds {repeated} more than once: an answer would belong to several rows. Name a "
             "column whose values differ."

@@ -68,7 +68,7 @@ def plan_path(sheet: Path) -> Path:
     >>> plan_path(Path("to_check.csv")).name
     'to_check.plan.json'
     """
-    return sheet.with_name(f"{sheet.name.removesuffix(sheet.suffix)}.plan.json")
+    return sheet.parent / f"{sheet.name.removesuffix(sheet.suffix)}.plan.json"
 
 
 def read_record(sheet: Path) -> Record:
