@@ -4,10 +4,11 @@
     python benchmarks/studies/coverage.py --out docs/results/coverage.jsonl --write
 
 Two Gaussian classes in five columns, 0 to 4 standard deviations apart in the first; 5 to 500 labels, drawn at random or
-with a bias along the first column and another one. Every record is one table: `pue fit` with nothing given and with the
-true share of positives, `pue evaluate` of both on as many new rows, the test of SCAR, and an audit of 100 answers. The
-truth is that of 20,000 further rows (of an audit, that of its rows). A second call computes what is missing; `--write`
-makes docs/lab/coverage.md and ends with an error if a cell falls short.
+with a bias along the first column and another one. A record is one table: the interval of the share of positives, the
+test of SCAR, and an audit of 100 answers; for the first `--fits` seeds also `pue fit` with nothing given and with the
+true share of positives, and `pue evaluate` of both on as many new rows. The truth is that of 20,000 further rows (of an
+audit, that of its rows). A second call computes what is missing; `--write` makes docs/lab/coverage.md and ends with an
+error if a cell falls short.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "tables")]
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent / "tables"))
 from coverage_page import page, short
 from records import mend
 
@@ -45,8 +47,11 @@ from pue.app.recipe import Recipe
 from pue.app.roles import Roles
 from pue.app.sources.opening import open_source
 from pue.audit import plan, read
+from pue.core.data import PUData
 from pue.errors import InvalidInput
 from pue.judging.estimates import ESTIMATED
+from pue.priors import estimate_prior
+from pue.propensity.scar import FEWEST_LABELED, scar_test
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -107,11 +112,29 @@ def rows(cell: Cell, n: int, rng: np.random.Generator, labels: int | None = None
     return pd.DataFrame(x, columns=list("abcde")).assign(s=s).iloc[order].reset_index(drop=True), y[order]
 
 
-def record(cell: Cell) -> dict[str, Any]:
-    """What both fits, their evaluations and an audit say, each beside the truth; why not, where they refuse."""
+def looked_at(cell: Cell) -> dict[str, Any]:
+    """What is said of a table before anything is trained, and by an audit of probabilities that are right, or of random
+    ones where the classes are the same."""
+    rng, true = cell.rng, cell.setting.prior
+    frame, y = rows(cell, cell.setting.rows, rng)
+    x, s = frame[list("abcde")].to_numpy(), frame["s"].to_numpy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        prior = estimate_prior(x, s, seed=cell.seed)
+        data = PUData(torch.from_numpy(x), torch.from_numpy(s))
+        tested = {"at the true share": true, "at the estimated share": prior.value}
+        enough = cell.labeling == "scar" and cell.setting.labels >= FEWEST_LABELED
+        scar = {name: scar_test(data, prior=pi, seed=cell.seed).p_value for name, pi in tested.items() if enough}
+    p = expit(cell.gap * (x[:, 0] - cell.gap / 2) + np.log(true / (1 - true))) if cell.gap else rng.random(len(y))
+    found = {"interval": [true, prior.low, prior.high], "scar": scar}
+    return {**cell.key, "what": "look", **found, "audit": audited(p, s, y, 0.5, cell.seed)}
+
+
+def fits(cell: Cell) -> dict[str, Any]:
+    """What both fits and their evaluations say, each beside the truth; why not, where they refuse."""
     rng = cell.rng
-    (train, _), (test, test_y), (fresh, fresh_y) = (rows(cell, n, rng) for n in (cell.setting.rows,) * 2 + (FRESH,))
-    found: dict[str, Any] = dict(cell.key)
+    (train, _), (test, _), (fresh, fresh_y) = (rows(cell, n, rng) for n in (cell.setting.rows,) * 2 + (FRESH,))
+    found: dict[str, Any] = {**cell.key, "what": "fit"}
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name, prior in (("estimated", "estimate"), ("given", cell.setting.prior)):
@@ -122,10 +145,6 @@ def record(cell: Cell) -> dict[str, Any]:
                 continue
             truth = judged(model, fresh, fresh_y)
             found[name] = dict(_said(model, truth, _written(test, Path(folder)), cell.seed))
-            if name == "estimated":
-                low, high = (model.summary["prior"][end] for end in ("low", "high"))
-                found["interval"] = [cell.setting.prior, low, high]
-                found["audit"] = audited(model.probability(test), test["s"], test_y, model.threshold, cell.seed)
     return found
 
 
@@ -158,7 +177,6 @@ def judged(model: PUModel, frame: pd.DataFrame, y: Bools) -> dict[str, float]:
 def _said(model: PUModel, truth: dict[str, float], test: Path, seed: int) -> Iterator[tuple[str, Any]]:
     values = model.summary["metrics"]["values"]
     yield "fit", {name: [truth[name], values[name]["low"], values[name]["high"]] for name in ESTIMATED}
-    yield "scar", model.summary["scar"] and model.summary["scar"]["p_value"]
     try:
         m = evaluate_source(model, open_source(test), seed=seed).estimated
     except InvalidInput:  # too few labels among the new rows
@@ -191,6 +209,13 @@ def cells(seeds: range) -> Iterator[Cell]:
                     yield Cell(labeling, gap, setting, seed)
 
 
+RECORDS = {"look": looked_at, "fit": fits}
+
+
+def key_of(found: dict[str, Any]) -> str:
+    return json.dumps([found[name] for name in ("what", "labeling", "gap", "labels", "rows", "prior", "seed")])
+
+
 def plain(value: Any) -> Any:
     """Four digits are enough."""
     if isinstance(value, dict):
@@ -207,6 +232,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", default="0-19")
+    parser.add_argument("--fits", type=int, default=10, help="seeds for which models are fitted too")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--write", action="store_true", help="make the page from what is there")
     args = parser.parse_args()
@@ -219,11 +245,12 @@ def main() -> int:
             print(line)
         return int(bool(short(found)))
     first, _, last = args.seeds.partition("-")
-    there = {json.dumps({name: known[name] for name in Cell("", 0, SETTINGS[0], 0).key}) for known in found}
-    for cell in cells(range(int(first), int(last or first) + 1)):
-        if json.dumps(cell.key) not in there:
-            with args.out.open("a") as file:
-                file.write(json.dumps(plain(record(cell))) + "\n")
+    there = {key_of(known) for known in found}
+    for what, stop in (("look", int(last or first) + 1), ("fit", int(first) + args.fits)):
+        for cell in cells(range(int(first), stop)):
+            if key_of({**cell.key, "what": what}) not in there:
+                with args.out.open("a") as file:
+                    file.write(json.dumps(plain(RECORDS[what](cell))) + "\n")
     return 0
 
 

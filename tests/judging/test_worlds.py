@@ -41,6 +41,7 @@ def test_the_center_weighs_labels_by_inverse_propensity_and_by_the_hidden_bias(m
 
 def test_every_world_believes_one_reading_one_prior_and_one_hidden_bias(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worlds_module, "BINS", 1)
+    monkeypatch.setattr(worlds_module, "UNSEEN", 1e-300)
     p, s, e = scored()
     other = torch.ones_like(e)
     doubts = Doubts(p, s, 0.4, propensity=e, prior_interval=(0.3, 0.6), readings=[other], hidden=(0.5, 1.0))

@@ -116,7 +116,7 @@ def diagnosis_summary(
 
 
 def metrics_summary(m: EstimatedMetrics, how: str) -> dict[str, Any]:
-    facts = _picked(m, "n_labeled", "n_population", "assumption", "trivial")
+    facts = _picked(m, "n_labeled", "n_population", "assumption", "trivial", "contradiction")
     return {"level": m.level, "how": how, **facts, "values": {name: vars(getattr(m, name)) for name in ESTIMATED}}
 
 
