@@ -122,9 +122,11 @@ def looked_at(cell: Cell) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         prior = estimate_prior(x, s, seed=cell.seed)
         data = PUData(torch.from_numpy(x), torch.from_numpy(s))
-        tested = {"at the true share": true, "at the estimated share": prior.value}
-        enough = cell.labeling == "scar" and cell.setting.labels >= FEWEST_LABELED
-        scar = {name: scar_test(data, prior=pi, seed=cell.seed).p_value for name, pi in tested.items() if enough}
+        scar = {}
+        if cell.labeling == "scar" and cell.setting.labels >= FEWEST_LABELED:
+            scar["share given"] = not scar_test(data, prior=true, seed=cell.seed).rejected
+            tested = scar_test(data, prior=prior.value, seed=cell.seed)
+            scar["share estimated"] = not tested.rejected or tested.largest_prior >= prior.low
     p = expit(cell.gap * (x[:, 0] - cell.gap / 2) + np.log(true / (1 - true))) if cell.gap else rng.random(len(y))
     found = {"interval": [true, prior.low, prior.high], "scar": scar}
     return {**cell.key, "what": "look", **found, "audit": audited(p, s, y, 0.5, cell.seed)}

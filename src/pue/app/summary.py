@@ -84,7 +84,8 @@ def diagnosis_summary(
     kinds = {} if vectorizer is None else vectorizer.columns
     scar = d.scar and {
         **_picked(d.scar, "p_value", "rejected", "statistic"),
-        "text": str(d.scar),
+        "text": d.verdict,
+        "or_fewer": d.or_fewer,
         "null": d.scar.null.tolist(),
     }
     return {

@@ -41,7 +41,8 @@ def model_lines(model: PUModel) -> Iterator[str]:
     yield from left_out_lines(data)
     yield from prior_lines(prior)
     if scar is not None:
-        yield f"Labels: {'biased' if scar['rejected'] else UNSEEN} (p = {scar['p_value']:.2g})"
+        biased = "biased, or fewer positives than estimated" if scar.get("or_fewer") else "biased"
+        yield f"Labels: {biased if scar['rejected'] else UNSEEN} (p = {scar['p_value']:.2g})"
     if s["drivers"] and scar is not None and scar["rejected"]:
         named = ", ".join(f"{driver['name']} ({driver['difference']:+.1f} sd)" for driver in s["drivers"][:3])
         yield f"Labeled rows differ from other positives most in: {named}"

@@ -72,6 +72,8 @@ def _bias(summary: Mapping[str, Any]) -> str:
     if not scar:
         return ""
     p = p_value(scar.get("p_value"))
+    if scar.get("rejected") and scar.get("or_fewer"):
+        return f"The labels are not a fair sample of the positives, or there are fewer than estimated ({p})."
     if scar.get("rejected"):
         return f"The labels are not a fair sample of the positives ({p})."
     return f"Nothing shows that the labels are an unfair sample of the positives ({p})."
