@@ -295,3 +295,24 @@ def test_a_record_of_metrics_that_are_no_shares_is_refused() -> None:
 
 def test_a_sheet_without_a_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert "the plan of" in said(capsys, "audit", "page", "", "-o", "a.html")
+
+
+def test_links_that_lead_to_themselves_are_refused_wherever_a_path_is_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mixed().assign(s=[1, 0] * 6).to_parquet("t.parquet")
+    for name in ("loop.csv", "loop", "loop.html", "loop.py"):
+        Path(name).symlink_to(name)
+    for command in (
+        ["fit", "loop.csv", "--label", "s", "-o", "m"],
+        ["fit", "t.parquet", "--label", "s", "-o", "loop"],
+        ["predict", "loop", "t.parquet", "-o", "o.csv"],
+        ["predict", "m", "loop.csv", "-o", "o.csv"],
+        ["predict", "m", "t.parquet", "-o", "loop.csv"],
+        ["audit", "read", "m", "loop.csv"],
+        ["audit", "read", "m", "loop.csv", "loop.csv"],
+        ["report", "loop", "-o", "page.html"],
+        ["bench", "--plugin", "loop.py", "--dry-run"],
+    ):
+        assert said(capsys, *command).strip().splitlines()[-1]

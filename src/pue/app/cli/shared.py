@@ -17,6 +17,7 @@ import typer
 from rich.console import Console, RenderableType
 
 from pue.errors import InvalidInput, ModelError, PueError, PueWarning
+from pue.files.paths import real
 
 if TYPE_CHECKING:
     from pue.app.model import PUModel
@@ -284,7 +285,7 @@ def require_page(path: Path) -> None:
 def require_apart(output: Path, *inputs: Path) -> None:
     """A result replaces no input and does not become part of one: folders are read as a whole."""
     for given in inputs:
-        if output.resolve().is_relative_to(given.resolve()):
+        if real(output).is_relative_to(real(given)):
             raise InvalidInput(f"{output} would replace {given} or become a part of it. Choose another place.")
 
 
