@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 from collections.abc import Callable
@@ -290,6 +291,41 @@ def test_a_plan_that_is_missing_edited_or_damaged_is_refused(home, sheet, capsys
     assert "no plan of this version" in refusal(home, capsys, sheet)
     path.unlink()
     assert "the plan of to_check.csv is missing" in refusal(home, capsys, sheet)
+
+
+FORGED = {
+    "an id that is no text": lambda plan: plan["rows"][0].__setitem__(0, {}),
+    "two rows of one id": lambda plan: plan["rows"][0].__setitem__(0, plan["rows"][1][0]),
+    "a stratum that is not there": lambda plan: plan["rows"][0].__setitem__(2, 2**31),
+    "a row before the first": lambda plan: plan["rows"][0].__setitem__(1, -1),
+    "a size as text": lambda plan: plan["plan"]["strata"][0].__setitem__("size", "9"),
+    "fewer rows than were drawn": lambda plan: plan["plan"]["strata"][0].__setitem__("drawn", 0),
+    "other sums": lambda plan: plan["plan"]["known"].__setitem__("rows", 1),
+    "a purpose of its own": lambda plan: plan["plan"].__setitem__("purpose", []),
+    "a number for what it tops up": lambda plan: plan.__setitem__("after", 7),
+}
+
+
+@pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED.keys())
+def test_a_forged_plan_with_a_right_digest_is_refused(home, sheet, capsys, forge: Callable[[Any], None]):
+    path = plan_path(sheet)
+    plan = json.loads(path.read_text())
+    del plan["digest"]
+    forge(plan)
+    digest = hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
+    path.write_text(json.dumps({**plan, "digest": digest}))
+    assert "no plan of this version of pue, or damaged" in refusal(home, capsys, sheet)
+
+
+def test_a_plan_that_a_killed_command_left_is_no_obstacle(home, sheet, tmp_path, capsys):
+    alone = tmp_path / "again.csv"
+    plan_path(alone).write_text(plan_path(sheet).read_text())
+    command = ["audit", "plan", home / "model", home / "claims.csv", "-o", alone, "-q"]
+    assert pue(*command, "-n", 50) == 2
+    assert "the plan of another sheet" in " ".join(capsys.readouterr().err.split())
+    assert pue(*command, "-n", 60) == 0
+    assert read_record(alone).digest == read_record(sheet).digest
+    assert len(read_table(alone)[1]) == 60
 
 
 def test_ids_that_are_not_unique_are_refused(home, tmp_path, capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -101,3 +102,55 @@ def test_the_page_on_evaluation_shows_hits_and_drift() -> None:
     assert f"({alarms / columns:.2%})".replace("%", " %") in page
     assert f"of {len(drift)} columns moved" in page
     assert f"{sum(record['found'] for record in drift)} were found" in page
+
+
+def test_the_page_on_fuzzing_shows_its_counts_and_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS.parent / "tests" / "fuzz"))
+    found = json.loads((DOCS / "results" / "fuzz.json").read_text())
+    assert (LAB / "fuzz.md").read_text() == importlib.import_module("page").page(found)
+    for what in ("fuzz", "crash"):
+        assert found[what]["failed"] == 0
+        assert sum(n for _, _, n in found[what]["ends"]) == found[what]["cases"]
+
+
+# ------------------------------------------------------------------------------------------------ coverage
+
+
+@pytest.fixture
+def coverage(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The study and its page."""
+    monkeypatch.syspath_prepend(str(DOCS.parent / "benchmarks" / "studies"))
+    return SimpleNamespace(study=importlib.import_module("coverage"), page=importlib.import_module("coverage_page"))
+
+
+def test_no_interval_falls_short_and_the_page_shows_it(coverage: SimpleNamespace) -> None:
+    found = records("coverage")
+    assert coverage.page.short(found) == []
+    assert (LAB / "coverage.md").read_text() == coverage.page.page(found)
+    assert {each.table for each in coverage.page.intervals(found)} == set(coverage.page.TITLES)
+
+
+def test_a_cell_that_falls_short_is_named(coverage: SimpleNamespace) -> None:
+    found = [record for record in records("coverage") if record["what"] == "look"]
+    for record in found:
+        record["interval"][1:] = [0.9, 0.95]
+    assert "prior, share of positives, scar" in "; ".join(coverage.page.short(found))
+
+
+@pytest.mark.slow
+def test_intervals_hold_on_tables_that_are_drawn_now(coverage: SimpleNamespace) -> None:
+    """Seeds of their own: of 12 intervals of the share of positives at most two miss, of 28 of metrics at most four."""
+    study = coverage.study
+    looks = [
+        study.looked_at(study.Cell(labeling, gap, setting, 500))
+        for labeling in study.LABELINGS
+        for gap in (0, 2, 4)
+        for setting in (study.SETTINGS[1], study.SETTINGS[4])
+    ]
+    held = [each.held for each in coverage.page.intervals(looks) if each.table == "prior"]
+    assert len(held) == 12
+    assert sum(held) >= 10
+    fits = [study.fits(study.Cell(labeling, 2, study.Setting(20), 500)) for labeling in study.LABELINGS]
+    told = [each.held for each in coverage.page.intervals(fits) if each.table.endswith("fit")]
+    assert len(told) == 28
+    assert sum(told) >= 24

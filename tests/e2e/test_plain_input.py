@@ -19,9 +19,12 @@ from sklearn.linear_model import LogisticRegression
 import pue
 from pue.app.cli import main
 from pue.app.cli.bench import parse_seeds
+from pue.app.sources import folders
 from pue.app.sources.opening import open_source
+from pue.bench.record import Record
 from pue.core.machine import parse_bytes
-from pue.errors import InvalidInput
+from pue.errors import InvalidInput, MissingData
+from pue.estimators.vectorizer.columns import cell_text
 from pue.estimators.vectorizer.vectorize import fit_vectorizer
 
 X = np.random.default_rng(0).normal(size=(60, 2))
@@ -109,7 +112,9 @@ def test_a_pipe_is_refused_at_once(suffix: str, tmp_path: Path, capsys: pytest.C
 CUT = """
 import sys
 from pathlib import Path
+from pue.app.sources import folders
 from pue.app.sources.opening import open_source
+from pue.bench.record import Record
 from pue.errors import PueError
 path = Path(sys.argv[1])
 batches = open_source(path).batches(1000)
@@ -226,3 +231,88 @@ def test_a_report_that_fails_leaves_no_picture(tmp_path: Path, monkeypatch: pyte
     assert list((tmp_path / "images").iterdir()) == []
     monkeypatch.setattr(results, "pictures", lambda suites: {"a.png": Figure(), "b.png": Figure()})
     assert [path.name for path in results.save_pictures({}, tmp_path / "images")] == ["a.png", "b.png"]
+
+
+# ---------------------------------------------------------------------------------------------- found by `make fuzz`
+
+
+def test_text_that_is_no_utf8_in_json_lines_is_refused(tmp_path: Path) -> None:
+    for content in (b'{"a": "\xff\x92"}\n', b'{"\x92\xff": 1}\n'):
+        (tmp_path / "t.jsonl").write_bytes(content)
+        with pytest.raises(InvalidInput, match=r"t\.jsonl"):
+            open_source(tmp_path / "t.jsonl")
+
+
+def test_a_column_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
+    feather.write_feather(pa.table({"name": [1]}), tmp_path / "t.feather", compression="uncompressed")
+    data = (tmp_path / "t.feather").read_bytes()
+    (tmp_path / "t.feather").write_bytes(data.replace(b"name", b"\xff\x92me"))
+    with pytest.raises(InvalidInput, match="not UTF-8 text"):
+        open_source(tmp_path / "t.feather")
+
+
+def test_a_stream_without_rows_is_refused_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = open_source(_stream(tmp_path / "t.arrow", rows=1))
+    _stream(tmp_path / "t.arrow", rows=0)
+    with pytest.raises(InvalidInput, match="no rows"):
+        source.read(rows=5)
+
+
+def _stream(path: Path, rows: int) -> Path:
+    table = pa.table({"a": pa.array([1.0] * rows, pa.float64())})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table)
+    return path
+
+
+def test_a_disk_is_no_folder_of_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folders, "LOOKED_AT", 20)
+    for number in range(40):
+        (tmp_path / f"{number}.txt").touch()
+    with pytest.raises(MissingData, match="0 images among the first 20 files"):
+        open_source(tmp_path)
+
+
+def test_a_far_date_with_a_zone_has_words() -> None:
+    days = pd.Series(pa.array([-(2**60)], pa.timestamp("s", "+05:30")).to_pandas())
+    assert cell_text(days.iloc[0]).startswith("-365346")
+    column = pd.Series([1.0, 2.0], name="a")
+    vectorizer = fit_vectorizer(pd.DataFrame({"a": column}))
+    with pytest.raises(InvalidInput, match="held numbers when the model was trained and holds dates now"):
+        vectorizer.transform(pd.DataFrame({"a": days}))
+
+
+def test_a_record_of_metrics_that_are_no_shares_is_refused() -> None:
+    metrics = dict.fromkeys(("accuracy", "precision", "recall", "f1", "auc", "ap", "auc_hard", "ap_hard"), 0.5)
+    cost = dict.fromkeys(("wall_seconds", "cpu_seconds", "flops", "peak_memory_bytes"), 1)
+    body = {"key": "k", "spec": {"seed": 0, "dataset": "d"}, "row": "x", "metrics": metrics, "history": [],
+            "propensity": None, "prior": 0.4, "n_labeled": 9, "n_unlabeled": 9, "data": {"name": "d", "checksum": "0"},
+            "warnings": [], "versions": {}, "cost": cost, "finished": "2025-01-01"}  # fmt: skip
+    assert Record.from_dict(body).seed == 0
+    with pytest.raises(InvalidInput, match="no shares"):
+        Record.from_dict({**body, "metrics": {**metrics, "accuracy": 1e308}})
+
+
+def test_a_sheet_without_a_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "the plan of" in said(capsys, "audit", "page", "", "-o", "a.html")
+
+
+def test_links_that_lead_to_themselves_are_refused_wherever_a_path_is_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mixed().assign(s=[1, 0] * 6).to_parquet("t.parquet")
+    for name in ("loop.csv", "loop", "loop.html", "loop.py"):
+        Path(name).symlink_to(name)
+    for command in (
+        ["fit", "loop.csv", "--label", "s", "-o", "m"],
+        ["fit", "t.parquet", "--label", "s", "-o", "loop"],
+        ["predict", "loop", "t.parquet", "-o", "o.csv"],
+        ["predict", "m", "loop.csv", "-o", "o.csv"],
+        ["predict", "m", "t.parquet", "-o", "loop.csv"],
+        ["audit", "read", "m", "loop.csv"],
+        ["audit", "read", "m", "loop.csv", "loop.csv"],
+        ["report", "loop", "-o", "page.html"],
+        ["bench", "--plugin", "loop.py", "--dry-run"],
+    ):
+        assert said(capsys, *command).strip().splitlines()[-1]

@@ -22,6 +22,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 MOST_SECONDS = 20
+"""Of processor time; a process that waits, on a machine that is not quiet, may take …"""
+MOST_WAITING = 6
+"""… so many times as long by the clock."""
 MOST_BYTES = 2 * 10**9
 
 
@@ -49,20 +52,21 @@ def say(line: dict[str, object]) -> None:
     sys.__stdout__.flush()
 
 
-def drive(what: str, out: Path, cases: int) -> list[dict[str, object]]:
-    """All cases that have no line yet; every line is on the disk before the next case begins."""
+def drive(what: str, out: Path, cases: int, *, again: bool = False) -> list[dict[str, object]]:
+    """All cases that have no line yet; every line is on the disk before the next case begins. `again`: those that
+    failed count as not yet run."""
     out.mkdir(parents=True, exist_ok=True)
     log = out / f"{what}.jsonl"
-    done = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-    following = max((line["seed"] for line in done), default=-1) + 1
+    lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    done = {line["seed"]: line for line in lines if not (again and "failed" in line)}
     with log.open("a") as file:
-        while following < cases:
-            for line in _watched(what, out, following, cases):
+        while missing := sorted(set(range(cases)) - set(done)):
+            first, stop = missing[0], next((seed for seed in range(missing[0], cases) if seed in done), cases)
+            for line in _watched(what, out, first, stop):
                 file.write(json.dumps(line) + "\n")
                 file.flush()
-                done.append(line)
-                following = int(str(line["seed"])) + 1
-    return done
+                done[line["seed"]] = line
+    return [done[seed] for seed in sorted(done)]
 
 
 def _watched(what: str, out: Path, first: int, stop: int):
@@ -73,13 +77,13 @@ def _watched(what: str, out: Path, first: int, stop: int):
         worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, env=environment)
         assert worker.stdout is not None
         os.set_blocking(worker.stdout.fileno(), False)
-        now, since, rest = None, time.monotonic(), b""
+        now, since, spent, rest = None, time.monotonic(), 0.0, b""
         while True:
             chunk = worker.stdout.read()
             if chunk:
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in map(json.loads, lines):
-                    since = time.monotonic()
+                    since, spent = time.monotonic(), processor_seconds(worker.pid)
                     if "begins" in line:
                         now = line["seed"]
                     else:
@@ -88,7 +92,8 @@ def _watched(what: str, out: Path, first: int, stop: int):
                 continue
             ended = worker.poll()
             patience = MOST_SECONDS if now is not None else 600  # to prepare takes longer than a case
-            if ended is None and time.monotonic() - since < patience:
+            passed, worked = time.monotonic() - since, processor_seconds(worker.pid) - spent
+            if ended is None and (passed < patience or (passed < MOST_WAITING * patience and worked < patience)):
                 time.sleep(0.005)
                 continue
             if ended is None:
@@ -102,6 +107,15 @@ def _watched(what: str, out: Path, first: int, stop: int):
             elif ended not in (0, None) or first == stop:
                 raise RuntimeError((out / "stderr.txt").read_text()[-3000:])
             return
+
+
+def processor_seconds(process: int) -> float:
+    """What a process has used so far, without its children; 0 where the system does not say."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def report(what: str, lines: list[dict[str, object]]) -> str:
@@ -124,8 +138,9 @@ def main() -> int:
     parser.add_argument("what", choices=["fuzz", "crash"])
     parser.add_argument("--cases", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--again", action="store_true", help="run the cases that failed once more")
     given = parser.parse_args()
-    lines = drive(given.what, given.out, given.cases)
+    lines = drive(given.what, given.out, given.cases, again=given.again)
     text = report(given.what, lines)
     (given.out / f"{given.what}.txt").write_text(text + "\n")
     print(text)

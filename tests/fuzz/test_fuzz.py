@@ -57,6 +57,7 @@ def test_a_crash_a_hang_and_a_wrong_answer_are_failures(out: Path, monkeypatch: 
     import run as driver
 
     monkeypatch.setattr(driver, "MOST_SECONDS", 1)
+    monkeypatch.setattr(driver, "MOST_WAITING", 2)
     monkeypatch.setattr(driver, "HERE", out)
     (out / "run.py").write_text(worker.read_text())
     monkeypatch.setitem(os.environ, "PYTHONFAULTHANDLER", "0")

@@ -7,12 +7,15 @@ import math
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pue.core.weights import uniform
 from pue.errors import InvalidInput
 from pue.judging import estimate_metrics
 from pue.judging import worlds as worlds_module
 from pue.judging.curves import threshold_curve
+from pue.judging.estimates import ESTIMATED, describe_excess
 from pue.judging.worlds import Chance, Doubts, capped, depth
 
 
@@ -41,6 +44,7 @@ def test_the_center_weighs_labels_by_inverse_propensity_and_by_the_hidden_bias(m
 
 def test_every_world_believes_one_reading_one_prior_and_one_hidden_bias(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worlds_module, "BINS", 1)
+    monkeypatch.setattr(worlds_module, "UNSEEN", 1e-300)
     p, s, e = scored()
     other = torch.ones_like(e)
     doubts = Doubts(p, s, 0.4, propensity=e, prior_interval=(0.3, 0.6), readings=[other], hidden=(0.5, 1.0))
@@ -110,3 +114,76 @@ def test_a_hidden_bias_that_is_no_bias_is_refused(hidden: tuple[float, float]) -
     p, s, _ = scored()
     with pytest.raises(InvalidInput, match="hidden must be two numbers, the second not negative"):
         Doubts(p, s, 0.4, hidden=hidden)
+
+
+# ------------------------------------------------------------------------------------------------ what can be
+
+
+@given(st.integers(0, 10_000), st.floats(0.05, 0.95), st.floats(0, 1), st.booleans(), st.sampled_from([0.0, 3.0]))
+@settings(max_examples=60, deadline=None)
+def test_numbers_that_stand_together_can_be_together(
+    seed: int, prior: float, threshold: float, doubted: bool, reach: float
+) -> None:
+    """Whatever scores, labels, propensities, prior and doubts are: there are four shares that sum to one, none of them
+    negative, from which precision, recall, F1, accuracy and the share called positive follow."""
+    rng = np.random.default_rng(seed)
+    p, s = rng.random(40).round(2), (rng.random(40) < 0.3).astype(int)
+    s[0] = 1
+    share = max(prior, s.mean() + 0.01)
+    around = (max(0.0, share - 0.2), min(1.0, share + 0.2)) if doubted else None
+    m = estimate_metrics(
+        p, s, prior=share, propensity=rng.uniform(0.05, 1, s.sum()), threshold=threshold, draws=20,
+        prior_interval=around, hidden=(reach / 3, reach), seed=seed,
+    )  # fmt: skip
+    both, flagged = share * m.recall.value, m.flagged.value
+    shares = np.array([both, flagged - both, share - both, 1 - share - flagged + both])
+    assert shares.min() >= -1e-9
+    assert m.precision.value == pytest.approx(both / flagged if flagged else 0.0, abs=1e-9)
+    assert m.f1.value == pytest.approx(2 * both / (share + flagged), abs=1e-9)
+    assert m.accuracy.value == pytest.approx(shares[0] + shares[3], abs=1e-9)
+    for name in ESTIMATED:
+        found = getattr(m, name)
+        assert 0 <= found.low <= found.value <= found.high <= 1
+
+
+def test_five_labels_that_are_all_called_do_not_prove_a_recall_of_one() -> None:
+    rng = np.random.default_rng(0)
+    p, s = np.concatenate([np.full(5, 0.9), rng.random(595) * 0.8]), np.arange(600) < 5
+    few = estimate_metrics(p, s.astype(int), prior=0.02, threshold=0.7)
+    assert few.recall.value == 1
+    assert few.recall.low < 0.8
+    many = estimate_metrics(np.tile(p, 40), np.tile(s, 40).astype(int), prior=0.02, threshold=0.7)
+    assert many.recall.low > few.recall.low + 0.1
+
+
+def test_a_world_adds_a_positive_that_may_be_any_row() -> None:
+    """Twin: with n labels the added share is Beta(1, n), and it lies where the population lies."""
+    p, s, _ = scored()
+    n = int(s.sum())
+    worlds = list(Doubts(p, s, 0.4).draw(2000, seed=0))
+    elsewhere = np.array([world.positive[s.numpy() == 0].sum() / world.positive.sum() for world in worlds])
+    assert elsewhere.mean() == pytest.approx((1 - n / len(s)) / (n + 1), rel=0.1)
+    assert Doubts(p, s, 0.4).center.positive[s.numpy() == 0].sum() == 0
+
+
+# ------------------------------------------------------------------------------------------------ what is said
+
+
+def test_a_prior_that_cannot_be_is_said() -> None:
+    """Every labeled row is called positive, but only a tenth of all rows is: half of them cannot be positive."""
+    s = (np.arange(1000) < 60).astype(int)
+    p = np.where(np.arange(1000) < 100, 0.9, 0.1)
+    wrong, right = (estimate_metrics(p, s, prior=prior, threshold=0.5) for prior in (0.5, 0.09))
+    assert right.contradiction is None
+    assert wrong.contradiction is not None
+    assert "called so would be 50.0 % of all rows, but only 10.0 % are called" in wrong.contradiction
+    assert "contradict each other" in str(wrong)
+    unsure = estimate_metrics(p, s, prior=0.5, threshold=0.5, prior_interval=(0.08, 0.9))
+    assert unsure.contradiction is None
+    high = np.where((np.arange(1000) < 60) | (np.arange(1000) > 990), 0.1, 0.9)
+    assert "not called" in str(estimate_metrics(high, s, prior=0.5, threshold=0.5).contradiction)
+
+
+def test_chance_is_no_contradiction() -> None:
+    assert describe_excess(1.0, 0.28, 0.3, 0.3, labels=5, rows=600) is None
+    assert describe_excess(1.0, 0.28, 0.3, 0.3, labels=500, rows=60_000) is not None

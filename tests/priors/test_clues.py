@@ -57,10 +57,22 @@ def test_the_prior_is_a_line_in_the_clues(scenario: Scenario) -> None:
     line = SINGLE if single else CASE_CONTROL
     center = line.intercept + sum(slope * clue for slope, clue in zip(line.slopes, clues(rows), strict=True))
     value, low, high = from_clues(rows, 2.0)
-    spread = line.clear if auc(rows) >= CLEAR else line.spread
+    spread = np.sqrt((line.clear if auc(rows) >= CLEAR else line.spread) ** 2 + 2 / data.n_labeled)
+    share = data.n_labeled / data.n_rows
     assert value == pytest.approx(expit(center))
     assert high == pytest.approx(expit(center + 2 * spread))
-    assert low == pytest.approx(max(expit(center - 2 * spread), data.n_labeled / data.n_rows if single else 0.0))
+    lowest = max(share, min(expit(center - 2 * spread), share / 0.7)) if single else expit(center - 2 * spread)
+    assert low == pytest.approx(lowest)
+
+
+def test_the_interval_reaches_down_to_rare_positives() -> None:
+    """1 % positives that look like the others, a quarter of them labeled: the clues take them for common."""
+    rng = np.random.default_rng(0)
+    y = np.arange(4000) < 40
+    data = PUData(torch.from_numpy(rng.normal(size=(4000, 3))), torch.from_numpy((y & (np.arange(4000) % 4 == 0)) * 1))
+    value, low, _ = from_clues(evidence(data, forest=True), 1.96)
+    assert low <= 0.01 < value
+    assert low == pytest.approx(0.0025 / 0.7)
 
 
 def test_scores_that_tell_rows_apart_make_the_interval_narrower() -> None:

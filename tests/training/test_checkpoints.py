@@ -477,3 +477,20 @@ def test_a_checkpoint_of_another_format_is_refused(tmp_path: Path) -> None:
 def test_checkpoints_come_every_epoch_or_more_rarely(every: int, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=f"at least 1 epoch; got {every}"):
         Checkpointing(tmp_path, every)
+
+
+def test_a_checkpoint_that_says_another_epoch_than_its_name_is_not_used(tmp_path: Path) -> None:
+    """Forged, with right digests: an epoch of -1 once went on to a traceback."""
+    train(*finished_arguments(), seed=0, checkpointing=Checkpointing(tmp_path))
+    (newest,) = tmp_path.glob("epoch-*")
+    about = json.loads((newest / "state.json").read_text())
+    text = json.dumps({**about, "epoch": -1})
+    (newest / "state.json").write_text(text)
+    (newest / "state.sha256").write_text(hashlib.sha256(text.encode()).hexdigest())
+    with pytest.warns(PueWarning, match="values that no snapshot has"):
+        assert load_latest(tmp_path, about["fingerprint"]) is None
+
+
+def finished_arguments() -> tuple[nn.Module, PUData, RowWeights, Risk, Training]:
+    data = table()
+    return network(data), data, weights_of(data), nnpu(), Training(epochs=1)

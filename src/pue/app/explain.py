@@ -18,6 +18,7 @@ from pue.app.sources.opening import Source
 from pue.core.criteria import auc
 from pue.core.data import Scenario
 from pue.errors import InvalidInput
+from pue.estimators.vectorizer.columns import cell_text
 from pue.estimators.vectorizer.vectorize import Vectorizer
 from pue.judging.sampled_shapley import sampled_shapley
 from pue.judging.worlds import pu_row_weights
@@ -100,7 +101,7 @@ def shown(value: Any) -> str:
     """
     if value is None or (not isinstance(value, str) and pd.isna(value)):
         return "missing"
-    text = f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
+    text = f"{value:.6g}" if isinstance(value, float | np.floating) else cell_text(value)
     return text if len(text) <= 40 else text[:39] + "…"
 
 

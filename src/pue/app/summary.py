@@ -102,7 +102,8 @@ def diagnosis_summary(
     kinds = {} if vectorizer is None else vectorizer.columns
     scar = d.scar and {
         **_picked(d.scar, "p_value", "rejected", "statistic"),
-        "text": str(d.scar),
+        "text": d.verdict,
+        "or_fewer": d.or_fewer,
         "null": d.scar.null.tolist(),
     }
     return {
@@ -134,7 +135,7 @@ def diagnosis_summary(
 
 
 def metrics_summary(m: EstimatedMetrics, how: str) -> dict[str, Any]:
-    facts = _picked(m, "n_labeled", "n_population", "assumption", "trivial")
+    facts = _picked(m, "n_labeled", "n_population", "assumption", "trivial", "contradiction")
     return {"level": m.level, "how": how, **facts, "values": {name: vars(getattr(m, name)) for name in ESTIMATED}}
 
 

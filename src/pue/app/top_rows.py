@@ -15,6 +15,7 @@ from pue.app.roles import Roles
 from pue.app.sources.labels import meanings
 from pue.app.sources.opening import Source
 from pue.app.thumbnails import thumbnail
+from pue.estimators.vectorizer.columns import cell_text
 
 TOP, WIDEST, REASONS = 20, 60, 3
 
@@ -74,5 +75,5 @@ def _cell(value: Any) -> str | float | int | None:
         return value
     if hasattr(value, "item"):
         return _cell(value.item())
-    text = str(value)
+    text = cell_text(value)
     return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"

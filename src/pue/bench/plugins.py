@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pue.errors import InvalidInput, MissingData
+from pue.files.paths import real
 
 
 def load_plugins(paths: Iterable[Path]) -> None:
     """Run these Python files, each once in a process; what they put into registries is known from then on."""
     for path in paths:
-        _load(path.resolve())
+        _load(real(path))
 
 
 def _load(path: Path) -> None:

@@ -108,6 +108,8 @@ class Record:
         seed, dataset = found.spec.get("seed"), found.spec.get("dataset", "")
         if type(seed) is not int or not isinstance(dataset, str) or not all(map(_is_epoch, found.history)):
             raise InvalidInput("its spec or its history is none of a run.")
+        if not all(value is None or 0 <= value <= 1 for value in found.metrics.as_dict().values()):
+            raise InvalidInput("its metrics are no shares.")
         return found
 
     @property

@@ -75,6 +75,23 @@ class Diagnosis:
         return r is not None and not self.memorized and r.effective_sample_size >= max(30, 0.1 * r.n_labeled)
 
     @property
+    def or_fewer(self) -> bool:
+        """Is SCAR rejected at an estimated prior, while a lower one of its interval would stand it? Then either labels
+        are biased, or there are fewer positives than estimated: the test cannot tell the two apart."""
+        return self.scar is not None and self.scar.rejected and self.prior.low <= self.scar.largest_prior
+
+    @property
+    def verdict(self) -> str:
+        """What the test of SCAR says, and what it rests on."""
+        if self.scar is None:
+            return "too few rows to test"
+        fewer = (
+            f" The interval of the share of positives begins at {self.prior.low:.2g}: fewer positives than estimated "
+            "would look the same as a bias."
+        )
+        return f"{self.scar}{fewer if self.or_fewer else ''}"
+
+    @property
     def recommendation(self) -> str:
         """What to do, in plain words."""
         return " ".join(_advice(self))
@@ -109,7 +126,7 @@ class Diagnosis:
 def _lines(d: Diagnosis) -> Iterator[tuple[str, str]]:
     yield "Data", f"{d.n_rows} rows, {d.n_labeled} labeled, {d.scenario.value}"
     yield "Prior", str(d.prior)
-    yield "SCAR", "too few rows to test" if d.scar is None else str(d.scar)
+    yield "SCAR", d.verdict
     if d.relatives is not None:
         yield "Near-duplicates", f"{d.relatives:.0%} of the images have a near-identical one"
     if d.drivers:

@@ -75,6 +75,8 @@ class EstimatedMetrics:
     """What has to hold: "labels are a random sample of the positives" or "the chances of a label are right"."""
     trivial: str | None = None
     """Set where the predictor does not tell rows apart: "calls every row positive", …"""
+    contradiction: str | None = None
+    """Set where prior, propensities and scores cannot all be right, in words."""
     bounds: dict[float, dict[str, tuple[float, float]]] = field(default_factory=dict)
     """Γ → recall, precision, F1 and accuracy if every propensity may be wrong by a factor up to Γ."""
 
@@ -135,6 +137,7 @@ def estimate_metrics(
         low, high = around(point, np.array([sample.figures(world) for world in doubts.draw(draws, seed)]), level)
     chosen = s == 1
     worth, believed = weights.positive[chosen], torch.from_numpy(doubts.center.positive)[chosen]
+    lowest = prior if prior_interval is None else prior_interval[0]
     return EstimatedMetrics(
         **{name: Estimate(*map(float, row)) for name, *row in zip(ESTIMATED, point, low, high, strict=True)},
         prior=prior,
@@ -144,6 +147,7 @@ def estimate_metrics(
         level=level,
         assumption="labels are a random sample of the positives" if e is None else "the chances of a label are right",
         trivial=describe_trivial(g, float(point[6])),
+        contradiction=describe_excess(*sample.plainly(weights), lowest, prior, effective_sample_size(worth), len(g)),
         bounds={gamma: dict(_worst(g[chosen] >= threshold, believed, prior, point[6], gamma)) for gamma in gammas},
     )
 
@@ -155,6 +159,31 @@ def describe_trivial(scores: Tensor, flagged: float) -> str | None:
     if flagged >= 1 - 1e-12:
         return "calls every row positive"
     return "calls no row positive" if flagged <= 1e-12 else None
+
+
+def describe_excess(
+    found: float, flagged: float, lowest: float, prior: float, labels: float, rows: float
+) -> str | None:
+    """In words, if the positives that are called so would be more than the rows called, or those that are not called
+    more than the others, by more than chance does: even at the lowest prior, and by two standard errors.
+
+    `found` is the recall as the labeled rows have it, worth so many `labels`.
+
+    >>> describe_excess(0.9, 0.4, 0.3, 0.3, labels=100, rows=1000) is None
+    True
+    >>> print(describe_excess(0.9, 0.1, 0.3, 0.3, labels=100, rows=1000)[:60])
+    at a share of 30 % positives, those that are called so would
+    """
+    recall = (found * labels + 1) / (labels + 2)
+    error = 2 * np.sqrt(lowest**2 * recall * (1 - recall) / labels + flagged * (1 - flagged) / rows)
+    for part, share, whole in (("called", found, flagged), ("not called", 1 - found, 1 - flagged)):
+        if lowest * share - whole > error:
+            return (
+                f"at a share of {100 * prior:.3g} % positives, those that are {part} so would be "
+                f"{100 * prior * share:.1f} % of all rows, but only {100 * whole:.1f} % are {part}. The share of "
+                "positives is lower, or the propensities are wrong"
+            )
+    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +198,12 @@ class _Sample:
     def of(cls, scores: Tensor, weights: RowWeights, threshold: float) -> _Sample:
         values, place = np.unique(scores.numpy(), return_inverse=True)
         return cls(Cells(place, len(values), weights), int(np.searchsorted(values, threshold)))
+
+    def plainly(self, weights: RowWeights) -> tuple[float, float]:
+        """The recall that these weights give, whether it can be or not, and the share called positive."""
+        own = np.asarray(weights.positive.numpy(), dtype=np.float64)
+        positive, background = self.cells(World(float(own.sum()), own))
+        return float(positive[self.first_called :].sum()), float(background[self.first_called :].sum())
 
     def figures(self, world: World) -> Array:
         """All metrics in this world, in the order of `ESTIMATED`."""
@@ -209,6 +244,8 @@ def _worst(
 def _lines(m: EstimatedMetrics) -> Iterator[str]:
     if m.trivial:
         yield f"This predictor {m.trivial}: the numbers below say nothing about it."
+    if m.contradiction:
+        yield f"These numbers contradict each other: {m.contradiction}."
     yield (
         f"Estimated without negatives from {m.n_labeled} labeled rows (worth {m.effective_labeled:.0f}) among "
         f"{m.n_population} at prior {m.prior:.3g}, if {m.assumption}; {m.level:.0%} intervals:"

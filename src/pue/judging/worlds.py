@@ -20,10 +20,13 @@ from scipy.stats import norm
 from torch import Tensor
 
 from pue.core.data import Scenario, possible_prior
-from pue.core.weights import RowWeights, pu
+from pue.core.weights import RowWeights, effective_sample_size, pu
 from pue.errors import InvalidInput
 
 Array = NDArray[np.float64]
+UNSEEN = 1.0
+"""Labels that might have come next, in worlds drawn around the center: each adds a positive that may be any row. Five
+labeled rows that are all called positive do not prove a recall of one; resampling them alone would say so."""
 BINS = 25
 """Parts of the population in which no hidden bias may put more positives than there are rows."""
 
@@ -112,9 +115,15 @@ class Doubts:
         priors = self._priors(draws, rng)
         chosen = rng.integers(len(believed), size=draws)
         tilts = self.hidden[0] + self.hidden[1] * rng.uniform(-1, 1, draws)
-        for prior, which, tilt in zip(priors, chosen, tilts, strict=True):
-            positive = self._tilted(believed[which], tilt, float(prior))
+        unseen = [rng.beta(UNSEEN, effective_sample_size(torch.from_numpy(believed[which]))) for which in chosen]
+        for prior, which, tilt, share in zip(priors, chosen, tilts, unseen, strict=True):
+            positive = self._tilted(self._with_unseen(believed[which], share), tilt, float(prior))
             yield World(float(prior), positive, rng.poisson(1.0, len(positive)))
+
+    def _with_unseen(self, positive: Array, share: float) -> Array:
+        """w⁺ with so much of it spread over the population."""
+        anywhere = self._background / self._background.sum()
+        return np.asarray((1 - share) * positive + share * positive.sum() * anywhere, dtype=np.float64)
 
     def _tilted(self, positive: Array, tilt: float, prior: float) -> Array:
         """w⁺ if the clearest labeled rows were labeled exp(tilt) times as often as the least clear."""

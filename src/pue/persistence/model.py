@@ -15,6 +15,7 @@ from safetensors.torch import save as tensors_to_bytes
 from torch import Tensor, nn
 
 from pue.errors import ModelError, PueWarning
+from pue.files.paths import real
 from pue.persistence import strict_json
 from pue.persistence.folder import MODEL, TENSORS, read_folder, require_replaceable, write_folder
 from pue.persistence.registry import TYPES
@@ -37,7 +38,7 @@ def save(value: Any, path: str | PathLike[str]) -> None:
 
     Before anything is written the model is read back in memory: what cannot be loaded again is not saved.
     """
-    target = Path(path).resolve()
+    target = real(path)
     require_replaceable(target)
     writer = Writer(TYPES)
     name = type(value).__name__

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from pue.errors import CheckpointMismatch, InvalidInput, PueWarning
 from pue.files import recover, unfinished, writing_folder
+from pue.persistence import strict_json
 
 _FORMAT = 2
 
@@ -101,12 +102,14 @@ def _read(folder: Path) -> tuple[Snapshot, object]:
     text = (folder / "state.json").read_bytes()
     if (folder / "state.sha256").read_text() != hashlib.sha256(text).hexdigest():
         raise ValueError("the digest of state.json is another")
+    strict_json.measure(text, "state.json")
     document = json.loads(text)
     data = (folder / "state.safetensors").read_bytes()
     if document["tensors"] != hashlib.sha256(data).hexdigest():
         raise ValueError("the digest of state.safetensors is another")
     epoch, record, fingerprint = document["epoch"], document["record"], document["fingerprint"]
-    if type(epoch) is not int or not isinstance(record, dict) or not isinstance(fingerprint, str):
+    named = type(epoch) is int and folder.name == f"epoch-{epoch:05d}"
+    if not named or not isinstance(record, dict) or not isinstance(fingerprint, str):
         raise TypeError("state.json holds values that no snapshot has")
     return Snapshot(epoch, from_bytes(data), record, fingerprint), document["format"]
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from pue.estimators.vectorizer.columns import cell_text
+
 YES, NO, UNKNOWN = 1.0, 0.0, None
 WORDS: dict[str, float | None] = {
     **dict.fromkeys(("yes", "y", "true", "t", "positive", "pos", "+", "ja", "oui", "sí", "si", "1", "x", "✓"), YES),
@@ -31,7 +33,7 @@ def safe(value: Any) -> str:
     """
     if value is None or (not isinstance(value, str) and pd.isna(value)):
         return ""
-    text = str(value.item() if hasattr(value, "item") else value)
+    text = cell_text(value.item() if hasattr(value, "item") else value)
     risky = text.lstrip(" ").startswith(RISKY) and not _NUMBER.fullmatch(text)
     return f"'{text}" if risky else text
 

@@ -19,6 +19,7 @@ from pue.app.stream import StreamedRows
 from pue.core.data import PUData, Scenario, possible_prior
 from pue.core.lesson import DOUBT, Combined, Lesson, combine
 from pue.errors import InvalidInput, listed
+from pue.estimators.vectorizer.columns import cell_text
 from pue.priors import PriorEstimate
 from pue.propensity.recalibration import agreement, recalibrated
 
@@ -97,7 +98,7 @@ def _row_numbers(answered: Answered, source: Source) -> NDArray[np.int64]:
             )
         return answered.plan.rows
     require_column(record.id, source.columns)
-    place = {str(value).strip(): row for row, value in enumerate(source.read([record.id])[record.id])}
+    place = {cell_text(value).strip(): row for row, value in enumerate(source.read([record.id])[record.id])}
     missing = [name for name in answered.ids if name not in place]
     if missing:
         raise InvalidInput(

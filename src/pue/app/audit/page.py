@@ -18,6 +18,7 @@ from pue.app.audit.sheet import ANSWER, PROBABILITY, read_sheet, read_table
 from pue.app.page import policy
 from pue.errors import InvalidInput, MissingData
 from pue.files import write_text
+from pue.files.paths import real
 
 FILE = "file"
 """The column that names images."""
@@ -75,9 +76,9 @@ def _images(folder: Path, header: list[str], rows: list[list[str]]) -> list[str]
     if FILE not in header:
         raise InvalidInput(f"the sheet has no column {FILE!r} that names images. Leave out --images.")
     at, found = header.index(FILE), []
-    root = folder.resolve()
+    root = real(folder)
     for row in rows:
-        path = (folder / row[at].removeprefix("'")).resolve()
+        path = real(folder / row[at].removeprefix("'"))
         if not path.is_relative_to(root) or not path.is_file():
             raise MissingData(
                 f"there is no image {row[at]!r} in {folder}. Pass the folder that the audit was planned on."

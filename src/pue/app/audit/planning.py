@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pue.app.audit.reading import chained
-from pue.app.audit.record import Record, model_hash, plan_path
+from pue.app.audit.record import Record, model_hash, plan_path, read_record
 from pue.app.audit.sheet import ANSWER, PROBABILITY, write_sheet
 from pue.app.model import PUModel, special_columns
 from pue.app.origin import checksum, same_rows
@@ -26,6 +26,7 @@ from pue.audit import join, plan, power
 from pue.audit.design import Array
 from pue.audit.plans import require_asked
 from pue.errors import InvalidInput, listed
+from pue.estimators.vectorizer.columns import cell_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +80,7 @@ def plan_source(
         records[-1].digest if records else None,
     )  # fmt: skip
     cells = _cells(source, shown, drawn.rows)
+    _require_own(output, record)
     record.write(output)
     write_sheet(output, record, shown, cells)
     return record, bought
@@ -88,9 +90,18 @@ def require_sheet(output: Path) -> None:
     """A sheet may hold somebody's answers: it is never replaced."""
     if output.suffix.lower() != ".csv" or output.is_dir():
         raise InvalidInput(f"cannot write {output.name!r}: a sheet is a .csv, such as to_check.csv.")
-    for path in (output, plan_path(output)):
-        if path.exists():
-            raise InvalidInput(f"{path} is there already and may hold answers. Choose another name, or move it away.")
+    if output.exists():
+        raise InvalidInput(f"{output} is there already and may hold answers. Choose another name, or move it away.")
+
+
+def _require_own(output: Path, record: Record) -> None:
+    """A plan without its sheet may belong to answers that lie elsewhere; one that is the same as this was left by a
+    command that did not come to write the sheet."""
+    path = plan_path(output)
+    if path.exists() and read_record(output).digest != record.digest:
+        raise InvalidInput(
+            f"{path} is the plan of another sheet, which may hold answers. Choose another name, or move it away."
+        )
 
 
 def _population(model: PUModel, source: Source, row_id: str | None) -> Population:
@@ -121,12 +132,12 @@ def _has_posterior(model: PUModel, source: Source) -> bool:
 
 
 def _ids(column: pd.Series, name: str) -> list[str]:
-    texts = ["" if pd.isna(value) else str(value).strip() for value in column]
+    texts = ["" if pd.isna(value) else cell_text(value).strip() for value in column]
     if "" in texts:
         raise InvalidInput(f"id column {name!r} is empty in row {texts.index('')}. Give every row an id.")
     twice = column[column.duplicated()]
     if len(twice):
-        repeated = listed(sorted({str(value) for value in twice}))
+        repeated = listed(sorted({cell_text(value) for value in twice}))
         raise InvalidInput(
             f"id column {name!r} holds {repeated} more than once: an answer would belong to several rows. Name a "
             "column whose values differ."

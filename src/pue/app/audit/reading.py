@@ -18,6 +18,7 @@ from pue.app.model import PUModel
 from pue.audit import QUANTITIES, Findings, Plan, join, read
 from pue.audit.design import Array
 from pue.errors import InvalidInput, PueWarning, UnknownName
+from pue.files.paths import real
 from pue.judging.estimates import Estimate
 
 _TARGET = re.compile(r"\s*(\w+)\s*(?:±|\+/?-)?\s*(0?[.,]\d+|\d+(?:[.,]\d+)?\s*%)\s*")
@@ -77,7 +78,7 @@ class Target:
 
 def chained(sheets: Sequence[Path]) -> list[Record]:
     """The plans of some sheets in the order in which one tops up the other."""
-    if len({sheet.resolve() for sheet in sheets}) < len(sheets):
+    if len({real(sheet) for sheet in sheets}) < len(sheets):
         raise InvalidInput("a sheet is named twice. Name each once.")
     records = {record.digest: record for record in map(read_record, sheets)}
     firsts = [record for record in records.values() if record.after is None]

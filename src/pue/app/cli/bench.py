@@ -13,6 +13,7 @@ from rich.console import Console
 from pue.app.cli import shared
 from pue.app.cli.shared import plain
 from pue.errors import InvalidInput
+from pue.files.paths import real
 
 if TYPE_CHECKING:
     from pue.bench.execute import Place
@@ -78,7 +79,7 @@ def bench(
     console, errors = Console(), Console(stderr=True)
     if not console.is_terminal:  # nobody's window: no reason to fold the table
         console = Console(width=160)
-    plugins = tuple(path.resolve() for path in plugin or ())
+    plugins = tuple(real(path) for path in plugin or ())
     load_plugins(plugins)
     settings = parse_changes(changes or [])
     folder, specs = _specs(suite, methods, seeds, spec or [], settings, preset=preset, dataset=dataset)

@@ -9,6 +9,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from pue.app.cli import shared
+from pue.app.cli.places import claim, require_apart
 from pue.app.cli.shared import Voice
 
 features = typer.Typer(help="Learn features of images without labels, or compute them.", no_args_is_help=True)
@@ -54,8 +55,8 @@ def fit(
       pue fit scans.parquet --label s -o model
     """
     voice = Voice(as_json=as_json, quiet=quiet)
-    shared.require_apart(output, images)
-    shared.claim(output)
+    require_apart(output, images)
+    claim(output)
     from pue.app.features import fit_features, images_of
     from pue.features import Recipe, Views
 
@@ -94,8 +95,8 @@ def apply(
       pue features apply scans -o scans.parquet --encoder mynetwork:make --image-size 224
     """
     voice = Voice(as_json=as_json, quiet=quiet)
-    shared.require_apart(output, images)
-    shared.claim(output)
+    require_apart(output, images)
+    claim(output)
     from pue.app.features import apply_features
     from pue.app.sources.opening import open_source
     from pue.features import open_encoder

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from pue.errors import InvalidInput
+from pue.files.paths import real
 
 PAGES = (".html", ".htm")
 STANDARD = Path("-")
@@ -83,7 +84,7 @@ def on_disk(data: str) -> bool:
 def require_apart(output: Path, model: Path, data: str | None = None) -> None:
     """A result replaces no input and does not become part of one: folders are read as a whole."""
     for given in (model, *([Path(data)] if data is not None and on_disk(data) else [])):
-        if output.resolve().is_relative_to(given.resolve()):
+        if real(output).is_relative_to(real(given)):
             raise InvalidInput(f"{output} would replace {given} or become a part of it. Choose another place.")
 
 

@@ -41,7 +41,8 @@ def model_lines(model: PUModel) -> Iterator[str]:
     yield from left_out_lines(data)
     yield from prior_lines(prior)
     if scar is not None:
-        yield f"Labels: {'biased' if scar['rejected'] else UNSEEN} (p = {scar['p_value']:.2g})"
+        biased = "biased, or fewer positives than estimated" if scar.get("or_fewer") else "biased"
+        yield f"Labels: {biased if scar['rejected'] else UNSEEN} (p = {scar['p_value']:.2g})"
     if s["drivers"] and scar is not None and scar["rejected"]:
         named = ", ".join(f"{driver['name']} ({driver['difference']:+.1f} sd)" for driver in s["drivers"][:3])
         yield f"Labeled rows differ from other positives most in: {named}"
@@ -85,6 +86,7 @@ def prior_lines(prior: Mapping[str, Any]) -> Iterator[str]:
 def metrics_table(metrics: Mapping[str, Any], scar: Mapping[str, Any] | None = None) -> Table:
     """Estimated metrics with intervals, and beside them what they would be if labels were unbiased."""
     note = f"; this predictor {metrics['trivial']}" if metrics.get("trivial") else ""
+    note += f"; they contradict each other: {metrics['contradiction']}" if metrics.get("contradiction") else ""
     headings = ["estimate"] if scar is None else ["estimate", "if labels were unbiased"]
     table = table_of(f"Estimated without negatives, {metrics['level']:.0%} intervals{note}", "", *headings)
     for name, title in ESTIMATED.items():
@@ -118,6 +120,8 @@ def _title(found: Evaluation) -> str:
         )
         if found.estimated.trivial:
             parts.append(f"this predictor {found.estimated.trivial}")
+        if found.estimated.contradiction:
+            parts.append(f"they contradict each other: {found.estimated.contradiction}")
     return "; ".join(parts)
 
 

@@ -71,6 +71,8 @@ def _bias(summary: Mapping[str, Any]) -> str:
     scar = summary.get("scar")
     if not scar:
         return ""
+    if scar.get("rejected") and scar.get("or_fewer"):
+        return "The labels are not a fair sample of the positives, or there are fewer than estimated."
     if scar.get("rejected"):
         return "The labels are not a fair sample of the positives."
     return "Nothing shows that the labels are an unfair sample of the positives."

@@ -37,6 +37,8 @@ def _doubts(summary: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
     metrics, worth = summary["metrics"], _worth(summary)
     if metrics.get("trivial"):
         yield True, "The model treats all rows alike."
+    if metrics.get("contradiction"):
+        yield True, f"Its numbers contradict each other: {metrics['contradiction']}."
     if worth is not None and worth < FEW:
         yield True, f"After weighting, the labels are worth {count(worth)} rows."
     precision = metrics["values"].get("precision") or {}

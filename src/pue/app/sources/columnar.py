@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-from pue.app.sources.frames import plain_type, stored_columns
+from pue.app.sources.frames import plain_type, sound, stored_columns
 from pue.app.sources.problems import reading, require_bytes
 from pue.app.sources.stored_table import Piece, StoredTable
 from pue.errors import InvalidInput
@@ -91,7 +91,7 @@ def _scan_groups(
             parquet.ParquetFile(file.path, pre_buffer=False, buffer_size=BUFFER) as opened,
         ):
             batches = opened.iter_batches(batch_size=size, row_groups=groups, columns=names)
-            yield from map(_sound, _cut(batches, start, stop, before=before))
+            yield from map(sound, _cut(batches, start, stop, before=before))
     except InvalidInput:
         file.require_same()  # a file that was overwritten looks damaged
         raise
@@ -139,16 +139,10 @@ def _scan_file(path: Path, start: int, stop: int, names: list[str], size: int) -
     end the process with a signal."""
     with reading(path, "an Arrow file"), pa.OSFile(str(path)) as source, pa.ipc.open_file(source) as reader:
         stored = (reader.get_batch(number).select(names) for number in range(reader.num_record_batches))
-        yield from map(_sound, _cut(stored, start, stop))
+        yield from map(sound, _cut(stored, start, stop))
 
 
 def _scan_stream(path: Path, names: list[str], size: int) -> Iterator[pa.RecordBatch]:
     with reading(path, "an Arrow stream"), pa.OSFile(str(path)) as source, pa.ipc.open_stream(source) as stream:
         for batch in stream:
-            yield _sound(batch.select(names))
-
-
-def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch whose offsets lie inside it and whose text is text: Arrow trusts files, and reads where they tell it."""
-    batch.validate(full=True)
-    return batch
+            yield sound(batch.select(names))

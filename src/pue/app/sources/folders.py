@@ -26,6 +26,8 @@ from pue.errors import InvalidInput, MissingData, PueWarning, listed
 
 FILE_COLUMNS = ("file", "path", "filename", "image")
 """What the column that names the images may be called, in this order of preference."""
+LOOKED_AT, HARDLY = 100_000, 100
+"""Files below a folder after which one in `HARDLY` must have been an image."""
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 _FORMATS = ["PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM"]
 _GRAY = ("1", "L", "LA")
@@ -131,8 +133,20 @@ def _opened(file: Path) -> Iterator[Image.Image]:
 
 
 def images_below(folder: Path) -> list[str]:
-    """All images in a folder and the folders in it, by name."""
-    return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES)
+    """All images in a folder and the folders in it, by name.
+
+    Where hardly a file among the first `LOOKED_AT` is an image, this is no folder of images, but a disk, say.
+    """
+    found = []
+    for number, file in enumerate(folder.rglob("*"), 1):
+        if file.suffix.lower() in SUFFIXES:
+            found.append(file.relative_to(folder).as_posix())
+        if number >= LOOKED_AT and len(found) * HARDLY < number:
+            raise MissingData(
+                f"{folder} holds {len(found)} images among the first {number:,} files below it. Pass the folder that "
+                "holds the images alone."
+            )
+    return sorted(found)
 
 
 def with_rest(source: Any, label: str) -> Any:

@@ -27,7 +27,8 @@ def open_json_lines(path: Path) -> StoredTable:
     try:
         options = json.ReadOptions(block_size=max(1 << 16, len(content) + 1))
         table = json.read_json(pa.BufferReader(content), read_options=options)
-    except pa.ArrowInvalid as error:
+        table.validate(full=True)  # text that is no UTF-8 is read as it is
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:  # the second where Arrow quotes what is no text
         raise InvalidInput(
             f"{path} does not parse as JSON lines ({first_line(error)}). Write one object a line, with the same names "
             "and kinds of values in all of them."

@@ -10,13 +10,15 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import dataset
 
-from pue.app.sources.frames import stored_columns
+from pue.app.sources.frames import sound, stored_columns
 from pue.app.sources.problems import reading
 from pue.app.sources.stored_table import Piece, StoredTable
 
 
 def partitions(folder: Path) -> list[Path]:
-    """Parquet files below folders that are all named key=value."""
+    """Parquet files below folders that are all named key=value. Where none is, nothing further down is looked at."""
+    if not any(child.is_dir() for child in folder.glob("*=*")):
+        return []
     found = sorted(folder.rglob("*.parquet"))
     between = [file.relative_to(folder).parts[:-1] for file in found]
     return found if found and all(parts and all("=" in part for part in parts) for parts in between) else []
@@ -43,4 +45,5 @@ def open_partitioned(folder: Path, files: list[Path]) -> StoredTable:
 def _scan(folder: Path, parts: list[Any], names: list[str], size: int) -> Iterator[pa.RecordBatch]:
     with reading(folder, "a Parquet data set"):
         for part in parts:
-            yield from part.to_batches(columns=names, batch_size=size, batch_readahead=1, fragment_readahead=1)
+            batches = part.to_batches(columns=names, batch_size=size, batch_readahead=1, fragment_readahead=1)
+            yield from map(sound, batches)

@@ -19,7 +19,7 @@ def reading(path: Path, what: str) -> Iterator[None]:
         yield
     except PermissionError as error:
         raise InvalidInput(f"{path} may not be read. Allow it, for example with: chmod u+r {path}") from error
-    except (pa.ArrowException, OSError, EOFError) as error:
+    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:  # Arrow quotes what is no text
         if isinstance(error, MissingData):
             raise
         raise InvalidInput(

@@ -58,7 +58,9 @@ class StoredTable:
     def read(self, columns: Sequence[str] | None = None, rows: int | None = None) -> pd.DataFrame:
         """All rows, or the first ones."""
         if rows is not None:
-            return next(self.batches(rows, columns))
+            for first in self.batches(rows, columns):
+                return first
+            raise empty(self.path, "no rows")
         schema, batches = self._plain(columns, BATCH)
         return to_frame(list(batches), schema)
 

@@ -139,16 +139,22 @@ def as_times(column: pd.Series, name: str, form: str | None) -> pd.Series:
     return pd.Series(np.append(naive, np.datetime64("NaT"))[codes], column.index, name=column.name)
 
 
-def _in_words(values: pd.Series) -> str:
-    """The first of some values; dates beyond the year 9999 have words in NumPy alone."""
+def cell_text(value: object) -> str:
+    """A cell as text; dates beyond the year 9999, or before the first, have words in NumPy alone if they have a zone.
+
+    >>> cell_text(7), cell_text(pd.Timestamp("2024-05-06"))
+    ('7', '2024-05-06 00:00:00')
+    """
     try:
-        return str(values.iloc[0])
-    except NotImplementedError:
-        return str(values.dt.tz_localize(None).to_numpy()[0])
+        return str(value)
+    except (NotImplementedError, OverflowError):
+        if not isinstance(value, pd.Timestamp):
+            raise
+        return str(value.to_datetime64())
 
 
 def changed(name: str, was: str, now: str, example: pd.Series | str) -> InvalidInput:
-    known = example if isinstance(example, str) else _in_words(example.dropna())
+    known = example if isinstance(example, str) else cell_text(example.dropna().iloc[0])
     return InvalidInput(
         f"column {name!r} held {was} when the model was trained and holds {now} now, for example {known!r}. Give "
         "it its old type, empty cells that hold no value, or train again with this table."
