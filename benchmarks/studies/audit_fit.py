@@ -152,7 +152,7 @@ def show(found: list[dict[str, Any]], ways: list[str]) -> None:
     whole = {key[:3] for key in keys if all((*key[:3], way) in keys for way in ways)}
     rows = [r for r in found if key_of(r)[:3] in whole]
     tables, seeds = {r["table"] for r in rows}, sorted({r["seed"] for r in rows})
-    print(f"{len(whole)} problems of {len(tables)} tables, seeds {seeds}")
+    print(f"{len(whole)} problems of {len(tables)} tables, seeds {seeds}\n")
     print(f"| labeling | {' | '.join(ways)} | audit − nothing |\n|---|{'---|' * (len(ways) + 1)}")
     for title, labelings in (*((name, (name,)) for name in LABELINGS), ("biased", BIASED), ("all", tuple(LABELINGS))):
         mine = {way: [r for r in rows if r["way"] == way and r["labeling"] in labelings] for way in ways}
