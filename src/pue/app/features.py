@@ -35,7 +35,9 @@ def images_of(path: Path, image_size: int | None = None, data: Path | None = Non
     return torch.from_numpy(source.images(0, source.n_rows))
 
 
-def fit_features(images: Tensor, recipe: Recipe, output: Path, *, progress: bool | None = None) -> StoredEncoder:
+def fit_features(
+    images: Tensor, recipe: Recipe, output: Path, *, progress: bool | float | None = None
+) -> StoredEncoder:
     """Train an encoder and write it to the folder `output`.
 
     Until it is done, `output`-run holds checkpoints; the same command continues from the last.

@@ -30,7 +30,7 @@ def fit_encoder(
     recipe: Recipe | None = None,
     *,
     checkpoints: str | Path | None = None,
-    progress: bool | None = None,
+    progress: bool | float | None = None,
     on_epoch: Watch | None = None,
 ) -> StoredEncoder:
     """An encoder of images (n, channels, height, width) that no label was shown to.
@@ -74,7 +74,7 @@ def fit_encoder(
     return StoredEncoder(encoder.eval(), recipe.widths, spec, recipe.views.flip, recipe.key(images), facts)
 
 
-def kept_encoder(images: Tensor, recipe: Recipe, home: Path, *, progress: bool | None = None) -> StoredEncoder:
+def kept_encoder(images: Tensor, recipe: Recipe, home: Path, *, progress: bool | float | None = None) -> StoredEncoder:
     """The encoder of these images in the folder `home`, trained now if it is not there; whoever comes second waits."""
     folder = home / recipe.key(images)[:16]
     if not folder.is_dir():

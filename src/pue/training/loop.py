@@ -82,7 +82,7 @@ def train_on(
     seed: int,
     device: str | torch.device = "cpu",
     checkpointing: Checkpointing | None = None,
-    progress: bool | None = None,
+    progress: bool | float | None = None,
     reduce: Reduce = no_reduction,
     on_epoch: Callable[[EpochRecord, nn.Module], None] | None = None,
 ) -> list[EpochRecord]:
