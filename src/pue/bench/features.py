@@ -45,7 +45,7 @@ def seen_by_encoder(name: str, split: LabeledSplit) -> LabeledSplit:
         if wanted.patterns:
             patches, spent = _patches(split, wanted.patterns)
             parts = [_alike(found, len(train)) for found in (torch.cat([train, test]), patches)]
-            train, test = torch.cat(parts, dim=1).split([len(train), len(test)])
+            train, test = torch.split(torch.cat(parts, dim=1), [len(train), len(test)])
     facts = encoder.facts
     cost = FeaturesId(encoder.key[:16], float(facts["wall_seconds"]), float(facts["cpu_seconds"]) + spent)
     return replace(split, train_x=train, test_x=test, origin=split.checksum, features=cost)
