@@ -15,7 +15,6 @@ from pue.backbones.inputs import InputSpec
 from pue.core.data import as_float
 from pue.errors import InvalidInput
 from pue.persistence import NetworkParts, kept_with_network
-from pue.persistence.model import load
 
 BLOCK = 500
 """Images at a time."""
@@ -60,6 +59,8 @@ class StoredEncoder:
 
 def load_encoder(folder: str | PathLike[str]) -> StoredEncoder:
     """What `pue features fit` wrote."""
+    from pue.persistence.model import load  # when it is needed: a classifier is imported without it
+
     found = load(folder)
     if not isinstance(found, StoredEncoder):
         raise InvalidInput(f"{folder} holds a {type(found).__name__}, no encoder. Make one with `pue features fit`.")
