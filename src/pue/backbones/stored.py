@@ -59,7 +59,7 @@ class StoredEncoder:
 
 def load_encoder(folder: str | PathLike[str]) -> StoredEncoder:
     """What `pue features fit` wrote."""
-    from pue.persistence.model import load  # reading models takes much that a classifier does not need
+    from pue.persistence.model import load  # when it is needed: a classifier is imported without it
 
     found = load(folder)
     if not isinstance(found, StoredEncoder):

@@ -76,14 +76,14 @@ class TwoViews(Objective):
 
     def __init__(self, agreement: str, views: Views, *, half: bool) -> None:
         super().__init__()
-        self.agreement, self.views, self.reduced = agreement, views, half
+        self.agreement, self.views, self.in_half = agreement, views, half
         self.register_buffer("spent", torch.zeros((), dtype=torch.float64))
         self._clock = time.process_time()
 
     def forward(self, batch: Batch) -> StepRisk:
         both = torch.cat([self.views(batch.x, batch.generator) for _ in range(2)])
         both = both.contiguous(memory_format=torch.channels_last)
-        with torch.autocast(both.device.type, dtype=torch.bfloat16, enabled=self.reduced):
+        with torch.autocast(both.device.type, dtype=torch.bfloat16, enabled=self.in_half):
             vectors = batch.network(both)
         value = AGREEMENTS[self.agreement](*vectors.float().chunk(2))
         now = time.process_time()
@@ -92,4 +92,4 @@ class TwoViews(Objective):
         return StepRisk(value, value.detach()[None])
 
     def settings(self) -> Any:
-        return [self.agreement, repr(self.views), self.reduced]
+        return [self.agreement, repr(self.views), self.in_half]

@@ -75,7 +75,7 @@ def _torchscript(path: Path) -> Callable[[Tensor], Any]:
     try:
         with warnings.catch_warnings():  # torch would rather have files of torch.export; people have these
             warnings.simplefilter("ignore", DeprecationWarning)
-            found: Callable[[Tensor], Any] = torch.jit.load(str(path), map_location="cpu").eval()  # type: ignore[no-untyped-call]
+            found: Callable[[Tensor], Any] = torch.jit.load(path, map_location="cpu").eval()  # type: ignore[no-untyped-call]
     except RuntimeError as error:
         raise InvalidInput(
             f"{path} is no TorchScript file ({str(error).splitlines()[0]}). Write one with torch.jit.script(module)."

@@ -17,6 +17,7 @@ from pue.features.views import Views
 class Recipe:
     """Self-supervised training of an `Encoder`.
 
+    >>> import torch
     >>> Recipe(epochs=3).key(torch.zeros(2, 1, 16, 16)) == Recipe(epochs=4).key(torch.zeros(2, 1, 16, 16))
     False
     """

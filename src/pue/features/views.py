@@ -82,5 +82,5 @@ def _turned(saturation: Tensor, angle: Tensor) -> Tensor:
     turn[:, 2, 1] = saturation * angle.sin()
     turn[:, 1, 2] = -turn[:, 2, 1]
     there = _YIQ.to(turn)
-    turned: Tensor = torch.linalg.inv(there) @ turn @ there
-    return turned
+    back: Tensor = torch.linalg.inv(there)
+    return back @ turn @ there
