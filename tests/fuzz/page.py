@@ -43,8 +43,8 @@ def _section(what: str, found: dict[str, Any]) -> Iterator[str]:
     yield (
         f"{found['cases']:,} cases, seeds {first} to {last}: **{found['failed']} failed**. The slowest took "
         f"{found['seconds']:.1f} s by the clock of a busy machine, the largest process {found['peak'] / 1e9:.2f} GB. "
-        f"{found['failed before']} seeds had failed in an earlier run: what they found was mended, or a busy machine had "
-        "made them slow (time is now the processor's).\n"
+        f"{found['failed before']} seeds had failed in an earlier run: what they found was mended, or a busy machine "
+        "had made them slow (time is now the processor's).\n"
     )
     yield "| kind | end | cases |"
     yield "|---|---|---|"

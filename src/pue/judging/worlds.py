@@ -25,8 +25,9 @@ from pue.errors import InvalidInput
 
 Array = NDArray[np.float64]
 UNSEEN = 1.0
-"""Labels that might have come next, in worlds drawn around the center: each adds a positive that may be any row. Five
-labeled rows that are all called positive do not prove a recall of one; resampling them alone would say so."""
+"""Labels that might have come next, in worlds drawn around the center: each adds a positive that may be any row, or, in
+every second world, one of the clearest. Five labeled rows that are all called positive do not prove a recall of one,
+nor five that are not a recall of zero; resampling them alone would say so."""
 BINS = 25
 """Parts of the population in which no hidden bias may put more positives than there are rows."""
 
@@ -117,13 +118,9 @@ class Doubts:
         tilts = self.hidden[0] + self.hidden[1] * rng.uniform(-1, 1, draws)
         unseen = [rng.beta(UNSEEN, effective_sample_size(torch.from_numpy(believed[which]))) for which in chosen]
         for prior, which, tilt, share in zip(priors, chosen, tilts, unseen, strict=True):
-            positive = self._tilted(self._with_unseen(believed[which], share), tilt, float(prior))
+            where = self._anywhere if rng.random() < 0.5 else self._clearest
+            positive = self._tilted((1 - share) * believed[which] + share * self.prior * where, tilt, float(prior))
             yield World(float(prior), positive, rng.poisson(1.0, len(positive)))
-
-    def _with_unseen(self, positive: Array, share: float) -> Array:
-        """w⁺ with so much of it spread over the population."""
-        anywhere = self._background / self._background.sum()
-        return np.asarray((1 - share) * positive + share * positive.sum() * anywhere, dtype=np.float64)
 
     def _tilted(self, positive: Array, tilt: float, prior: float) -> Array:
         """w⁺ if the clearest labeled rows were labeled exp(tilt) times as often as the least clear."""
@@ -138,6 +135,21 @@ class Doubts:
     @cached_property
     def _background(self) -> Array:
         return np.asarray(self.weights.background.clamp(min=0).numpy(), dtype=np.float64)
+
+    @cached_property
+    def _anywhere(self) -> Array:
+        """The population, of mass one."""
+        return np.asarray(self._background / self._background.sum(), dtype=np.float64)
+
+    @cached_property
+    def _clearest(self) -> Array:
+        """The part of it that scores highest, as large as the prior, of mass one."""
+        order = np.argsort(-self.scores.numpy(), kind="stable")
+        inside = np.empty(len(order), dtype=bool)
+        inside[order] = np.cumsum(self._anywhere[order]) <= self.prior
+        inside[order[0]] = True
+        chosen = np.where(inside, self._anywhere, 0.0)
+        return np.asarray(chosen / max(chosen.sum(), 1e-300), dtype=np.float64)
 
     @cached_property
     def _bins(self) -> NDArray[np.intp]:
