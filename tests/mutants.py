@@ -209,7 +209,7 @@ MUTANTS = [
            "rows that are surely positive do not count toward the prior", "test_crossfit.py"),
     Mutant("propensity/patches.py", "whitened @ self.patterns.T - 0.5)", "whitened @ self.patterns.T)",
            "every pattern is everywhere", "test_patches.py"),
-    Mutant("features/agreement.py", '.fill_diagonal_(float("-inf"))', "",
+    Mutant("features/agreement.py", '.fill_diagonal_(float("-inf"))', ".fill_diagonal_(1.0)",
            "a view is its own likeliest partner", "test_features.py"),
     Mutant("features/views.py", "torch.where(draw[4] < 0.5, -width, width)", "torch.where(draw[4] < 0.5, width, width)",
            "no view is mirrored", "test_features.py"),
