@@ -157,12 +157,15 @@ def _versions(records: Sequence[Record]) -> str:
 
 
 def _cost(records: Sequence[Record]) -> str:
-    """Totals. Runs share estimated propensities, so each estimate counts once."""
+    """Totals. Runs share estimated propensities and features, so each of them counts once."""
     costs = [record.cost for record in records]
     estimates = {record.propensity.cpu for record in records if record.propensity}
     cpu = math.fsum(cost.cpu_seconds for cost in costs) / 3600
     wall = math.fsum(cost.wall_seconds for cost in costs) / 3600
     time = f"{cpu:.2f} CPU hours ({wall:.2f} on the clock), {math.fsum(estimates) / 3600:.2f} more for propensities"
+    learnt = {record.features.key: record.features.cpu_seconds for record in records if record.features}
+    if learnt:
+        time += f", {math.fsum(learnt.values()) / 3600:.2f} more for features, once"
     flops, memory = math.fsum(cost.flops for cost in costs), max(cost.peak_memory_bytes for cost in costs) / MIB
     return f"{time}, {flops:.2e} FLOPs, at most {memory:.0f} MiB"
 
