@@ -62,9 +62,12 @@ def plan(
     shared.require_place(output)
     shared.require_apart(output, model, data)
     from pue.app.audit.planning import plan_source, require_sheet
+    from pue.app.audit.record import plan_path
     from pue.app.model import load_model
 
     require_sheet(output)
+    shared.claim(output)
+    shared.claim(plan_path(output))
     with voice.notes():
         fitted = load_model(model)
         source = shared.open_data(data, labels, image_size, fitted)
@@ -162,6 +165,7 @@ def page(
     """
     voice = Voice(quiet=quiet)
     shared.require_page(output)
+    shared.claim(output)
     from pue.app.audit.page import write_answer_page
 
     with voice.notes():
