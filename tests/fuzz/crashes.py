@@ -135,7 +135,7 @@ def run_case(ground: Ground, seed: int) -> tuple[str, str]:
         ended = by_the_clock(command, ground, target, rng)
     else:
         ended = at_an_operation(command, ground, target, rng)
-    if target.exists() and (any(target.iterdir()) if target.is_dir() else True):
+    if target.exists() and (any(visible(target)) if target.is_dir() else True):
         assert command.whole(target) in (-1, 1, 2), "neither the old nor the new one"
     else:
         assert not old or command.name == "cache" or any(place.iterdir()), "what was there is gone"
@@ -146,6 +146,11 @@ def run_case(ground: Ground, seed: int) -> tuple[str, str]:
     left = [path.name for path in place.rglob("*") if path.name.endswith((".partial", ".replaced", ".lock"))]
     assert left == [] or (command.name in ("cache",) and ended == "killed"), f"left behind: {left}"
     return kind_of(seed), ended
+
+
+def visible(folder: Path) -> list[Path]:
+    """What is there for others than who was killed."""
+    return [path for path in folder.iterdir() if not path.name.startswith(".")]
 
 
 def at_an_operation(command: Any, ground: Ground, target: Path, rng: random.Random) -> str:

@@ -65,7 +65,8 @@ Both commands go on where they were stopped (`--again` of `tests/fuzz/run.py` ru
 last one makes this page. A case fails on anything but words or whole, finite results: a traceback, a signal, more than
 20 s of processor time, more than 2 GB, a score that is no number, a spoilt file that is believed. Of crashes, *killed*,
 *full*, *broken* and *no memory* say what happened at an operation on the disk (or, *by the clock*, at any moment); *not
-met* is a command that had no such operation.
+met* is a command that had no such operation. Cases ran while what they found was being mended, so that not all of them
+met the same code; those that failed were run again after it.
 """
 
 

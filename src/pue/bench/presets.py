@@ -85,7 +85,7 @@ _RANKING = {"backbone": "mlp", "epochs": 4, "batching": "pooled", "labeled_per_b
 """Labeled against the rest: a short training of the network with batch norm ranks best."""
 _NNPU: dict[str, Any] = {"epochs": 20, "weight_decay": 3e-4}
 _MNIST: dict[str, dict[str, Any]] = {
-    **dict.fromkeys(("nnpu", "nnipw", "imbpu", "pubn", "pusb", "selfpu"), _NNPU),
+    **dict.fromkeys(("nnpu", "nnipw", "imbpu", "pusb", "selfpu"), _NNPU),
     "upu": {"epochs": 3, "weight_decay": 5e-3, "labeled_per_batch": None, "labeled_rows": None},
     "quantile": _RANKING,
     "tmi": _RANKING,
@@ -118,10 +118,7 @@ PRESETS: dict[tuple[str, str], Preset] = {
     ("cifar10", "paper"): _paper("cnn13_imagenet"),
     ("alzheimer", "paper"): _paper("resnet50_imagenet", batch_size=128, image_size=224),
     ("digits", "fast"): _fast("tabular", 100, weight_decay=1e-4),
-    ("mnist", "fast"): replace(
-        _fast("tabular", 10, weight_decay=1e-3, **_DRAWN, methods=_MNIST, network="mlp"),
-        options={"pubn": {"sharpness": 10}},
-    ),
+    ("mnist", "fast"): _fast("tabular", 10, weight_decay=1e-3, **_DRAWN, methods=_MNIST, network="mlp"),
     ("fashion_mnist", "fast"): _fast("tabular", 10, weight_decay=1e-3, **_DRAWN, methods=_MNIST, network="mlp"),
     ("cifar10", "fast"): replace(
         _fast("fast_cnn", 4, methods={"upu": {"epochs": 1}}, lr=2e-3, weight_decay=5e-4, schedule="one_cycle"),

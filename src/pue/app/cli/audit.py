@@ -62,9 +62,12 @@ def plan(
     places.require_place(output)
     places.require_apart(output, model, data)
     from pue.app.audit.planning import plan_source, require_sheet
+    from pue.app.audit.record import plan_path
     from pue.app.model import load_model
 
     require_sheet(output)
+    places.claim(output)
+    places.claim(plan_path(output))
     with voice.notes():
         fitted = load_model(model)
         source = shared.open_data(data, labels, image_size, fitted)
@@ -162,6 +165,7 @@ def page(
     """
     voice = Voice(quiet=quiet)
     places.require_page(output)
+    places.claim(output)
     from pue.app.audit.page import write_answer_page
 
     with voice.notes():
