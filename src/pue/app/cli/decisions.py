@@ -41,9 +41,8 @@ def precision_line(model: PUModel) -> str:
     value = float(threshold_curve(p, weights, thresholds=thresholds, draws=1).precision[0][-1])
     known = [point for point in drawn if None not in (point["precision_low"], point["precision_high"])]
     places = [point["threshold"] for point in known]
-    low, high = (
-        float(np.interp(at, places, [point[f"precision_{end}"] for point in known])) for end in ("low", "high")
-    )
+    ends = ([point[f"precision_{end}"] for point in known] for end in ("low", "high"))
+    low, high = (float(np.interp(at, places, end)) for end in ends) if known else (0.0, 1.0)
     low, high = min(low, value), max(high, value)
     above = held_out.positive[(held_out.positive > 0) & (held_out.probabilities >= at)]
     worth = float(effective_sample_size(torch.from_numpy(above))) if len(above) else 0.0
