@@ -259,6 +259,14 @@ def test_another_problem_is_not_compared_with_the_papers_row(tmp_path, change):
     assert "uPU: other data, labels or regularizer than the paper's row; not compared." in suite_tables(found)[0].notes
 
 
+def test_what_a_preset_implies_goes_by_its_name(tmp_path):
+    for preset, epochs in {"fast": 10, "best": 20}.items():
+        write(tmp_path, "nnPU", 0, 90.0, spec={"preset": preset, "settings": {"epochs": epochs}})
+    assert sorted(row.setting for row in rows_of(tmp_path) if row.ours) == ["preset=best", "preset=fast"]
+    write(tmp_path, "nnPU", 0, 90.0, spec={"preset": "fast", "settings": {"epochs": 11}})
+    assert "epochs=11, preset=fast" in {row.setting for row in rows_of(tmp_path)}
+
+
 def test_auc_is_compared_in_the_flavor_that_was_printed(runs):
     cells = {row[0]: row for row in wide_rows(runs)}
     hard, score = cells["uPU"][1], cells["Dist-PU"][1]

@@ -127,8 +127,12 @@ def flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _setting(own: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str:
-    """The settings in which groups of one name differ, with this group's values."""
+    """The settings in which groups of one name differ, with this group's values; what a preset implies goes by its
+    name."""
     names = [name for name in dict.fromkeys(n for other in others for n in other) if _distinct(name, others) > 1]
+    if "preset" in names:
+        of_one = [[other for other in others if other["preset"] == name] for name in {o["preset"] for o in others}]
+        names = [name for name in names if name == "preset" or any(_distinct(name, each) > 1 for each in of_one)]
     short = [name.split(".")[-1] for name in names]
     titles = [last if short.count(last) == 1 else name for name, last in zip(names, short, strict=True)]
     return ", ".join(f"{title}={_value(name, own.get(name))}" for name, title in zip(names, titles, strict=True))
