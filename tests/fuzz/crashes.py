@@ -32,6 +32,8 @@ import pue
 writing = importlib.import_module("pue.files.writing")
 KILLED = 137
 NEVER_REPLACED = ("to_check.csv",)
+KEPT = (*NEVER_REPLACED, "comparison")
+"""What stands is not made again, so nobody removes the lock of one that was killed at its very end."""
 KILLS = 6
 """One case in so many is a kill by the clock, not by the number of an operation."""
 
@@ -143,8 +145,7 @@ def run_case(ground: Ground, seed: int) -> tuple[str, str]:
             assert command.whole(target) in (-1, 1), "the old model cannot be loaded"
     assert in_child(lambda: command.make(ground, target, 2)) == 0, "the next run does not go on"
     assert command.whole(target) in (-1, 2)
-    # What is never replaced is not made again where it stands, so nobody removes the lock of one killed at its very end.
-    ends = (".partial", ".replaced") if command.name in NEVER_REPLACED else (".partial", ".replaced", ".lock")
+    ends = (".partial", ".replaced") if command.name in KEPT else (".partial", ".replaced", ".lock")
     left = [path.name for path in place.rglob("*") if path.name.endswith(ends)]
     assert left == [] or (command.name in ("cache",) and ended == "killed"), f"left behind: {left}"
     return kind_of(seed), ended

@@ -34,7 +34,7 @@ from pue.core.machine import one_thread
 from pue.engines import Cluster
 from pue.engines.tasks import Tasks
 from pue.errors import EngineError, InvalidInput, PueError, PueWarning, UnknownName
-from pue.files import write_text
+from pue.files import making, write_text
 from pue.judging.calibration import calibrate
 from pue.judging.estimates import ESTIMATED, estimate_metrics
 from pue.persistence.sealed import opened, sealed
@@ -115,7 +115,8 @@ def compare(
         given = (missing, rows, prepared, recipe)
         for candidate, result in _here(*given, say) if cluster is None else _there(*given, cluster):
             if candidate in files:
-                write_text(files[candidate], json.dumps(sealed(_plain(result))))
+                with making(files[candidate], wait=True):  # and what a killed one left of it is removed
+                    write_text(files[candidate], json.dumps(sealed(_plain(result))))
             results[candidate] = result
             done(result, False)
     return sorted((results[candidate] for candidate in wanted), key=lambda result: _rank(result, by))
