@@ -572,3 +572,20 @@ def test_a_list_of_data_sets_needs_no_training_stack():
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "pue.bench.datasets.fetch" in found
     assert {name.split(".")[1] for name in found if name.startswith("pue.")} <= {"bench", "errors", "files"}
+
+
+def test_people_are_found_by_their_looks_and_are_in_one_part_only() -> None:
+    """What `subjects` says of the real scans; the split keeps to it."""
+    folder = local("alzheimer")
+    subject, both = alzheimer_module.subjects(folder), alzheimer(folder, size=64)
+    classes = torch.cat([both.train_classes, both.test_classes]).numpy()
+    official = np.repeat([0, 1], [len(both.train_classes), len(both.test_classes)])
+    sizes = np.bincount(subject)
+    assert (len(sizes), set(sizes.tolist())) == (196, {32, 64})
+    assert all(len(set(classes[subject == one])) == 1 for one in range(196))
+    assert all(len(set(official[subject == one])) == 2 for one in range(196))
+    test = alzheimer_module.held_out_subjects(subject, classes)
+    assert not set(subject[test]) & set(subject[~test])
+    split = alzheimer(folder, size=16, disjoint=True)
+    assert split.test_classes.tolist() == classes[test].tolist()
+    assert 0.18 < test.mean() < 0.24
