@@ -30,7 +30,7 @@ mutants: $(READY)  ## break the code on purpose; every mutant must be killed
 	$(BIN)/python tests/mutants.py
 
 CASES   ?= 100000
-CRASHES ?= 600
+CRASHES ?= 800
 
 fuzz: $(READY)  ## altered models, records, checkpoints, caches, tables and options; goes on where it was stopped
 	$(ONE_THREAD) $(BIN)/python -W ignore tests/fuzz/run.py fuzz --cases $(CASES) --out fuzz_output
