@@ -14,10 +14,7 @@ import os
 
 os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # before any import
 
-import argparse
-import multiprocessing
 import warnings
-from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import torch
@@ -25,8 +22,7 @@ from labelings import Floats
 from problems import Problem, pose
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import cross_val_predict
-from strength import LABELINGS, Cell, accuracy, recovered
-from tables import DEVELOPMENT
+from strength import LABELINGS, Cell, accuracy, study
 
 from pue.core.data import PUData
 from pue.propensity import Communities
@@ -86,19 +82,7 @@ def by_communities(data: PUData, problem: Problem) -> Floats:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tables", default=",".join(DEVELOPMENT))
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--jobs", type=int, default=2)
-    args = parser.parse_args()
-    cells = [(t, kind, seed) for seed in range(args.seeds) for t in args.tables.split(",") for kind in SHOWN]
-    with ProcessPoolExecutor(args.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        found = dict(zip(cells, pool.map(accuracies, cells), strict=True))
-    print(f"| propensities | {' | '.join(SHOWN)} | recovered |\n|{'---|' * (len(SHOWN) + 2)}")
-    for name, words in ROWS.items():
-        gains = [[f[name] - f["none"] for (_, own, _), f in found.items() if own == kind] for kind in SHOWN]
-        shown = " | ".join(f"{100 * np.mean(gain):+.1f}".replace("-", "−") for gain in gains)
-        print(f"| {words} | {shown} | {recovered(found, name):.2f} |")
+    study(accuracies, SHOWN, ROWS, seeds=2, says=__doc__ or "")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 import argparse
 import multiprocessing
 import warnings
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
@@ -61,20 +62,33 @@ def accuracy(problem: Problem, data: PUData, e: Floats | None) -> float:
     return float(np.mean((trees.log_odds(problem.test.x) >= threshold) == problem.test.y))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def study(
+    found_in: Callable[[Cell], dict[str, float]],
+    labelings: Sequence[str],
+    rows: dict[str, str],
+    *,
+    seeds: int,
+    says: str,
+) -> None:
+    """Compute the accuracies of all cells and print what every row gains over none. `says`: the script's own words."""
+    parser = argparse.ArgumentParser(description=says, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", default=",".join(DEVELOPMENT))
-    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=seeds)
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
-    cells = [(t, kind, seed) for seed in range(args.seeds) for t in args.tables.split(",") for kind in LABELINGS]
+    cells = [(t, kind, seed) for seed in range(args.seeds) for t in args.tables.split(",") for kind in labelings]
     with ProcessPoolExecutor(args.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        found = dict(zip(cells, pool.map(accuracies, cells), strict=True))
-    print(f"| exponent | {' | '.join(LABELINGS)} | recovered |\n|{'---|' * (len(LABELINGS) + 2)}")
-    for name in ("true", *(f"{k:g}" for k in EXPONENTS), *RULES):
-        gains = {kind: [f[name] - f["none"] for (_, own, _), f in found.items() if own == kind] for kind in LABELINGS}
-        shown = " | ".join(f"{100 * np.mean(gain):+.1f}".replace("-", "−") for gain in gains.values())
-        print(f"| {RULES.get(name, name)} | {shown} | {recovered(found, name):.2f} |")
+        found = dict(zip(cells, pool.map(found_in, cells), strict=True))
+    print(f"| propensities | {' | '.join(labelings)} | recovered |\n|{'---|' * (len(labelings) + 2)}")
+    for name, words in rows.items():
+        gains = [[f[name] - f["none"] for (_, own, _), f in found.items() if own == kind] for kind in labelings]
+        shown = " | ".join(f"{100 * np.mean(gain):+.1f}".replace("-", "−") for gain in gains)
+        print(f"| {words} | {shown} | {recovered(found, name):.2f} |")
+
+
+def main() -> None:
+    names = ("true", *(f"{k:g}" for k in EXPONENTS))
+    study(accuracies, LABELINGS, {**{name: name for name in names}, **RULES}, seeds=1, says=__doc__ or "")
 
 
 def recovered(found: dict[Cell, dict[str, float]], name: str) -> float:
