@@ -24,7 +24,7 @@ import tempfile
 import warnings
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -125,8 +125,8 @@ def looked_at(cell: Cell) -> dict[str, Any]:
         scar = {}
         if cell.labeling == "scar" and cell.setting.labels >= FEWEST_LABELED:
             scar["share given"] = not scar_test(data, prior=true, seed=cell.seed).rejected
-            tested = scar_test(data, prior=prior.value, seed=cell.seed)
-            scar["share estimated"] = not tested.rejected or tested.largest_prior >= prior.low
+            tested = replace(scar_test(data, prior=prior.value, seed=cell.seed), lowest=prior.low)
+            scar["share estimated"] = not tested.rejected
     p = expit(cell.gap * (x[:, 0] - cell.gap / 2) + np.log(true / (1 - true))) if cell.gap else rng.random(len(y))
     found = {"interval": [true, prior.low, prior.high], "scar": scar}
     return {**cell.key, "what": "look", **found, "audit": audited(p, s, y, 0.5, cell.seed)}

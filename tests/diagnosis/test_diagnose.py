@@ -267,3 +267,29 @@ def test_families_of_images_are_told_and_only_those() -> None:
     assert "near-identical" in found.summary()
     strangers = torch.rand(480, 1, 8, 8, generator=generator)
     assert diagnose(strangers.numpy(), s.numpy(), prior=0.5, propensity=None).relatives is None
+
+
+def test_a_rejection_at_an_estimated_prior_says_no_more_than_it_can_tell(biased: Diagnosis) -> None:
+    assert biased.scar is not None
+    largest = biased.scar.largest_prior
+    assert not biased.or_fewer, "a prior that was given leaves one reading"
+    for lowest, sure in ((largest - 0.01, False), (largest, False), (largest + 0.01, True)):
+        guess = dataclasses.replace(biased.prior, low=lowest, method="guess")
+        found = dataclasses.replace(biased, prior=guess, scar=dataclasses.replace(biased.scar, lowest=lowest))
+        assert found.scar is not None
+        assert found.scar.speaks
+        assert (found.scar.rejected, found.or_fewer) == (sure, not sure)
+        assert ("or there are fewer positives than estimated" in found.recommendation) == (not sure)
+        assert ("fewer positives than estimated would look the same" in found.verdict) == (not sure)
+        assert ("at the estimated prior" in str(found.scar)) == (not sure)
+
+
+def test_an_estimated_prior_tells_the_test_how_low_it_may_be() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(400) < 200
+    x, s = rng.normal(size=(400, 2)) + 3 * y[:, None], y & (rng.random(400) < 0.4)
+    guess = PriorEstimate(0.5, 0.3, 0.7, 0.95, "guess", "nothing", 0)
+    for prior, lowest in ((guess, 0.3), (0.5, None)):
+        found = diagnose(x, s, prior=prior, propensity=None).scar
+        assert found is not None
+        assert found.lowest == lowest

@@ -7,6 +7,7 @@ worst case over wrong propensities) and says in words what follows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -99,13 +100,14 @@ def _relatives(data: PUData) -> float | None:
 
 
 def _scar(data: PUData, basis: Basis, seed: int) -> ScarTest | None:
-    """The test that the propensities rest on, or one of its own; None where there are too few rows."""
+    """The test that the propensities rest on, or one of its own, which is told how far an estimated prior may be off;
+    None where there are too few rows."""
     if data.n_labeled < FEWEST_LABELED or int(data.unlabeled.sum()) < FEWEST_UNLABELED:
         return None
     model = None if basis.propensity is None else basis.propensity.model
-    if isinstance(model, Chosen) and model.test is not None:
-        return model.test
-    return scar_test(data, prior=basis.prior.value, seed=seed)
+    tested = model.test if isinstance(model, Chosen) else None
+    tested = tested or scar_test(data, prior=basis.prior.value, seed=seed)
+    return tested if basis.prior.is_given else replace(tested, lowest=basis.prior.low)
 
 
 def _of_unlabeled(data: PUData, found: LabeledPropensity, seed: int) -> Tensor | None:

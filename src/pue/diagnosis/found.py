@@ -76,9 +76,8 @@ class Diagnosis:
 
     @property
     def or_fewer(self) -> bool:
-        """Is SCAR rejected at an estimated prior, while a lower one of its interval would stand it? Then either labels
-        are biased, or there are fewer positives than estimated: the test cannot tell the two apart."""
-        return self.scar is not None and self.scar.rejected and self.prior.low <= self.scar.largest_prior
+        """Biased, or fewer positives than estimated? See `ScarTest.or_fewer`."""
+        return self.scar is not None and self.scar.or_fewer
 
     @property
     def verdict(self) -> str:
@@ -161,20 +160,20 @@ def _advice(d: Diagnosis) -> Iterator[str]:
     if d.scar is None:
         yield f"Label at least {FEWEST_LABELED} rows; with fewer neither the bias nor its repair can be judged."
         return
-    if not d.scar.rejected:
+    if not d.scar.speaks:
         yield 'The labels may be a random sample of the positives: start with a plain method such as "nnpu".'
         if d.report is not None and d.report.effective_sample_size < 0.5 * d.report.n_labeled:
             yield "Weights would cost more than half of the labeled rows here."
     elif d.healthy:
-        yield 'The labels are biased: estimate propensities (propensity="auto") and let the method weight by them.'
+        yield f'{_biased(d)}: estimate propensities (propensity="auto") and let the method weight by them.'
     elif d.report is None:
-        yield "The labels are biased: estimate propensities and look at their weights."
+        yield f"{_biased(d)}: estimate propensities and look at their weights."
     else:
         yield (
-            "The labels are biased, but the weights rest on few rows: weighting may do more harm than good. Compare "
+            f"{_biased(d)}, but the weights rest on few rows: weighting may do more harm than good. Compare "
             "both, raise propensity_floor or choose a simpler propensity estimator."
         )
-    if d.scar.rejected:
+    if d.scar.speaks:
         yield _collect(d)
     if d.prior.high - d.prior.low > WIDE:
         yield (
@@ -184,6 +183,11 @@ def _advice(d: Diagnosis) -> Iterator[str]:
         )
     elif not d.prior.is_given:
         yield "The prior is an estimate; one from outside the data would make all of this firmer."
+
+
+def _biased(d: Diagnosis) -> str:
+    """No more than the test can tell."""
+    return "The labels are biased" + ", or there are fewer positives than estimated" * d.or_fewer
 
 
 def _half_width(d: Diagnosis) -> float:

@@ -77,10 +77,24 @@ class ScarTest:
     """The statistic of every artificial labeling."""
     depth: Tensor = field(repr=False)
     """u of every row: share of the population ranked at least as high, over π. NaN in the first block."""
+    lowest: float | None = None
+    """The lower end of the prior's interval where it is an estimate; None: the prior is known."""
+
+    @property
+    def speaks(self) -> bool:
+        """Does it speak against SCAR *at this prior*? Too large a prior looks the same as a bias."""
+        return self.p_value <= self.level
+
+    @property
+    def or_fewer(self) -> bool:
+        """Does it speak against SCAR at an estimated prior, but not at a lower one of its interval? Then labels are
+        biased, or there are fewer positives than estimated: the test cannot tell the two apart."""
+        return self.speaks and self.lowest is not None and self.lowest <= self.largest_prior
 
     @property
     def rejected(self) -> bool:
-        return self.p_value <= self.level
+        """Is SCAR rejected, whatever the prior of its interval?"""
+        return self.speaks and not self.or_fewer
 
     @property
     def positives(self) -> Tensor:
@@ -94,14 +108,15 @@ class ScarTest:
 
     def __str__(self) -> str:
         p = f"p = {self.p_value:.2g}"
-        if not self.rejected:
+        if not self.speaks:
             return (
                 f"SCAR not rejected ({p}, level {self.level:g}, prior {self.prior:.3g}): {self.n_tested} labeled rows "
                 "show no region with more labels than SCAR allows. A bias hidden by overlap with the negatives stays "
                 "unseen."
             )
+        said = f"SCAR rejected{' at the estimated prior' if self.or_fewer else ''}"
         return (
-            f"SCAR rejected ({p}, level {self.level:g}): the region where labels are densest holds "
+            f"{said} ({p}, level {self.level:g}): the region where labels are densest holds "
             f"{self.labeled_share:.0%} of {self.n_tested} labeled rows; a random sample of the positives puts at most "
             f"{self.allowed_share:.0%} there. SCAR would need a prior of at most {self.largest_prior:.2g}, "
             f"not {self.prior:.3g}."

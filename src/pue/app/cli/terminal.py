@@ -41,9 +41,9 @@ def model_lines(model: PUModel) -> Iterator[str]:
     yield from left_out_lines(data)
     yield from prior_lines(prior)
     if scar is not None:
-        biased = "biased, or fewer positives than estimated" if scar.get("or_fewer") else "biased"
-        yield f"Labels: {biased if scar['rejected'] else UNSEEN} (p = {scar['p_value']:.2g})"
-    if s["drivers"] and scar is not None and scar["rejected"]:
+        fewer = "biased, or fewer positives than estimated" if scar.get("or_fewer") else UNSEEN
+        yield f"Labels: {'biased' if scar['rejected'] else fewer} (p = {scar['p_value']:.2g})"
+    if s["drivers"] and scar is not None and (scar["rejected"] or scar.get("or_fewer")):
         named = ", ".join(f"{driver['name']} ({driver['difference']:+.1f} sd)" for driver in s["drivers"][:3])
         yield f"Labeled rows differ from other positives most in: {named}"
     if propensity is not None:

@@ -71,7 +71,7 @@ def _bias(summary: Mapping[str, Any]) -> str:
     scar = summary.get("scar")
     if not scar:
         return ""
-    if scar.get("rejected") and scar.get("or_fewer"):
+    if scar.get("or_fewer"):
         return "The labels are not a fair sample of the positives, or there are fewer than estimated."
     if scar.get("rejected"):
         return "The labels are not a fair sample of the positives."

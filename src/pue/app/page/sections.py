@@ -102,7 +102,7 @@ def _bias(summary: Summary) -> View | None:
     largest = max((abs(finite(each.get("difference")) or 0.0) for each in drivers), default=0.0) or 1.0
     return {
         "tested": bool(scar),
-        "rejected": bool(scar.get("rejected")),
+        "found": _found(scar),
         "text": str(scar.get("text") or ""),
         "p": p_value(scar.get("p_value")),
         "statistic": number(scar.get("statistic")),
@@ -110,6 +110,13 @@ def _bias(summary: Summary) -> View | None:
         "drivers": [_driver(each, largest) for each in drivers[:MOST_DRIVERS]],
         "more": max(0, len(drivers) - MOST_DRIVERS),
     }
+
+
+def _found(scar: Summary) -> str:
+    """No more than the test can tell."""
+    if scar.get("or_fewer"):
+        return "They are biased, or there are fewer positives than estimated"
+    return "Yes, they are biased" if scar.get("rejected") else "No bias was found"
 
 
 def _driver(each: Summary, largest: float) -> View:

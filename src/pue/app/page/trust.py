@@ -63,7 +63,8 @@ def _next(summary: Mapping[str, Any]) -> str:
             f"is now anywhere from {share(low)} to {share(high)}."
         )
     drivers = list(summary.get("drivers") or [])
-    if (summary.get("scar") or {}).get("rejected") and drivers:
+    scar = summary.get("scar") or {}
+    if (scar.get("rejected") or scar.get("or_fewer")) and drivers:
         rare = "low" if (finite(drivers[0].get("difference")) or 0.0) > 0 else "high"
         return f"Label positives with {rare} {drivers[0].get('name')}: they are rare among the labels."
     return "Look at the first of the top rows below: they are the quickest check of the model."
