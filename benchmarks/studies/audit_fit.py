@@ -19,10 +19,12 @@ os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 
 import argparse
 import json
+import multiprocessing
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,7 @@ from pue.app.recipe import Recipe
 from pue.app.roles import Roles
 from pue.app.sources.opening import open_source
 from pue.core.machine import one_thread
+from pue.errors import InvalidInput
 from pue.priors import PriorEstimate
 
 Cell = tuple[str, str, int]
@@ -127,37 +130,50 @@ def model_of(way: str, problem: Problem, cell: Cell, folder: Path) -> PUModel:
     return fitted(problem, labels, taught=taught) if way == "audit" else fitted(problem, labels, taught.prior.value)
 
 
-def records(cell: Cell, ways: list[str], folder: Path) -> Iterator[dict[str, Any]]:
-    """What is missing of one problem."""
-    problem = pose(*cell) if ways else None
-    for way in ways:
-        assert problem is not None
-        yield _record(cell, way, model_of(way, problem, cell, folder), problem)
+def records(cell: Cell, ways: list[str], folder: Path) -> list[dict[str, Any]]:
+    """What is missing of one problem; a refusal is a record too."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    problem = pose(*cell)
+    return [_record(cell, way, problem, folder) for way in ways]
 
 
-def _record(cell: Cell, way: str, model: PUModel, problem: Problem) -> dict[str, Any]:
+def computed(missing: dict[Cell, list[str]], folder: Path, jobs: int) -> Iterator[list[dict[str, Any]]]:
+    """The records of each problem, as soon as they are there."""
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        waiting = [pool.submit(records, cell, ways, folder) for cell, ways in missing.items()]
+        for future in as_completed(waiting):
+            yield future.result()
+
+
+def _record(cell: Cell, way: str, problem: Problem, folder: Path) -> dict[str, Any]:
+    named = dict(zip(("table", "labeling", "seed"), cell, strict=True)) | {"way": way}
+    try:
+        model = model_of(way, problem, cell, folder)
+    except InvalidInput as refusal:
+        return named | {"refused": str(refusal)}
     p = np.asarray(model.probability(problem.test.frame))
     prior = model.summary["prior"]["value"]
     found = {"accuracy": float(np.mean((p >= 0.5) == problem.test.y)), "prior": prior, "true_prior": problem.prior}
-    return (
-        dict(zip(("table", "labeling", "seed"), cell, strict=True))
-        | {"way": way}
-        | {name: float(f"{value:.4g}") for name, value in found.items()}
-    )
+    return named | {name: float(f"{value:.4g}") for name, value in found.items()}
 
 
 def show(found: list[dict[str, Any]], ways: list[str]) -> None:
     """Accuracy in percent by labeling, and the prior's mean absolute error."""
-    keys = set(map(key_of, found))
+    keys = {key_of(r) for r in found if "refused" not in r}
     whole = {key[:3] for key in keys if all((*key[:3], way) in keys for way in ways)}
     rows = [r for r in found if key_of(r)[:3] in whole]
     tables, seeds = {r["table"] for r in rows}, sorted({r["seed"] for r in rows})
-    print(f"{len(whole)} problems of {len(tables)} tables, seeds {seeds}\n")
-    print(f"| labeling | {' | '.join(ways)} | audit − nothing |\n|---|{'---|' * (len(ways) + 1)}")
+    refused = len({key_of(r)[:3] for r in found if "refused" in r})
+    print(f"{len(whole)} problems of {len(tables)} tables, seeds {seeds}; {refused} more were refused\n")
+    others = [way for way in ways if way != "audit"]
+    titles = [*ways, *(f"audit − {way}" for way in others)]
+    print(f"| labeling | {' | '.join(titles)} |\n|---|{'---|' * len(titles)}")
     for title, labelings in (*((name, (name,)) for name in LABELINGS), ("biased", BIASED), ("all", tuple(LABELINGS))):
         mine = {way: [r for r in rows if r["way"] == way and r["labeling"] in labelings] for way in ways}
         cells = [f"{100 * _mean(mine[way], _accuracy):.1f} ({_mean(mine[way], _error):.3f})" for way in ways]
-        print(f"| {title} | {' | '.join(cells)} | {_gain(mine['nothing'], mine['audit'])} |")
+        cells += [_gain(mine[way], mine["audit"]) for way in others]
+        print(f"| {title} | {' | '.join(cells)} |")
     print("\naccuracy in %, in brackets the mean absolute error of the prior; ± is the error of a mean over tables")
 
 
@@ -193,23 +209,23 @@ def main() -> None:
     parser.add_argument("--labelings", default=",".join(LABELINGS))
     parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2, help="processes, each with one thread")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--scores", type=Path, default=Path(tempfile.gettempdir()) / "audit_scores")
     parser.add_argument("--show", action="store_true", help="only print what is there")
     args = parser.parse_args()
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
     mend(args.out)
     found = [json.loads(line) for line in args.out.read_text().splitlines()] if args.out.exists() else []
     done, ways = set(map(key_of, found)), args.ways.split(",")
     tables = SETS.get(args.tables) or tuple(args.tables.split(","))
     cells = [(t, w, s) for s in range(args.seeds) for t in tables for w in args.labelings.split(",")]
-    for cell in [] if args.show else cells:
-        for record in records(cell, [way for way in ways if (*cell, way) not in done], args.scores):
-            found.append(record)
-            with args.out.open("a") as file:
-                file.write(json.dumps(record) + "\n")
-            print(json.dumps(record), file=sys.stderr, flush=True)
+    missing = {cell: [way for way in ways if (*cell, way) not in done] for cell in cells}
+    missing = {cell: absent for cell, absent in missing.items() if absent and not args.show}
+    for made in computed(missing, args.scores, args.jobs):
+        found += made
+        with args.out.open("a") as file:
+            file.write("".join(json.dumps(record) + "\n" for record in made))
+        print(*map(json.dumps, made), sep="\n", file=sys.stderr, flush=True)
     show([r for r in found if r["table"] in tables], ways)
 
 

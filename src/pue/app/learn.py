@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ from pue.core.folds import content_holdout
 from pue.core.randomness import derive
 from pue.core.weights import RowWeights
 from pue.estimators.classifier import PUClassifier
-from pue.estimators.held_out import out_of_fold
+from pue.estimators.held_out import dealt, out_of_fold
 from pue.judging.worlds import pu_row_weights
 from pue.training.processes import on_first
 
@@ -42,6 +42,8 @@ class HeldOutScores:
     weights: RowWeights
     mass: Tensor | None = None
     """How many held-out rows each stands for; None: one."""
+    fold: Tensor | None = None
+    """Which of several models scored each row; None: one model."""
 
 
 def epochs_in_all(n_rows: int, folds: int) -> float:
@@ -123,11 +125,12 @@ def score_held_out(
     and judged by `prepared.judging`."""
     folds, scored = (5, 1) if data.n_rows > WHOLE else (recipe.folds, None)
     prior, seed = prepared.prior.value, derive(recipe.seed, 7)
+    fold = dealt(data, folds, seed=seed)
     scores = out_of_fold(
-        classifier, data, prior=prior, propensity=own, folds=folds, scored=scored, jobs=recipe.jobs, seed=seed
+        classifier, data, prior=prior, propensity=own, folds=fold, scored=scored, jobs=recipe.jobs, seed=seed
     )
     kept = ~torch.isnan(scores)
-    return _judged(scores[kept], kept, data, prepared)
+    return replace(_judged(scores[kept], kept, data, prepared), fold=None if scored == 1 else fold[kept])
 
 
 def _judged(scores: Tensor, held: Tensor, data: PUData, prepared: Preparation) -> HeldOutScores:

@@ -49,7 +49,7 @@ def summarize(
 ) -> dict[str, Any]:
     """The summary that the page is made from; see `pue.app.page`."""
     given, doubt = _given(rows, prepared, scored), _doubt(prepared, scored)
-    at: dict[str, Any] = {"threshold": threshold, "seed": recipe.seed}
+    at: dict[str, Any] = {"threshold": threshold, "fold": scored.fold, "seed": recipe.seed}
     metrics = estimate_metrics(probabilities, scored.labels, gammas=GAMMAS, **given, **doubt, **at)
     plain = estimate_metrics(probabilities, scored.labels, **given, **at)
     thresholds = np.unique([*np.linspace(0, 1, POINTS), threshold])

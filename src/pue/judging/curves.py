@@ -49,7 +49,7 @@ def threshold_curve(
         recall = possible_recall(recall, world.prior, flagged)
         return np.stack([_ratio(world.prior * recall, flagged, np.nan), recall, flagged])
 
-    values, lows, highs = _over(worlds, figures, draws, seed)
+    values, lows, highs = over(worlds, figures, draws, seed)
     precision, recall, _ = zip(values, lows, highs, strict=True)
     return ThresholdCurve(thresholds, precision, recall, 2 * prior * values[1] / (prior + values[2]), values[2])
 
@@ -93,7 +93,7 @@ def reliability(
         positive, background = cells(world)
         return _ratio(world.prior * positive, background, 0.0)
 
-    rows = zip(predicted, *_over(worlds, share, draws, seed), mass, strict=True)
+    rows = zip(predicted, *over(worlds, share, draws, seed), mass, strict=True)
     return [Bin(*map(float, row)) for row in rows if row[-1] > 0]
 
 
@@ -123,16 +123,18 @@ def _ratio(part: Array, whole: Array, otherwise: float) -> Array:
     return np.asarray(np.clip(found, 0, 1), dtype=np.float64)
 
 
-def _over(worlds: Worlds, figures: Callable[[World], Array], draws: int, seed: int) -> tuple[Array, Array, Array]:
-    """The figures of the center, and the ends of their 95 % intervals over the other worlds."""
+def over(
+    worlds: Worlds, figures: Callable[[World], Array], draws: int, seed: int, level: float = 0.95
+) -> tuple[Array, Array, Array]:
+    """The figures of the center, and the ends of their intervals: these hold the center, and of every family of other
+    worlds all but its outermost."""
     if draws < 1:
         raise InvalidInput(f"an interval needs resampled rows: draws must be at least 1; got {draws}.")
     value = figures(worlds.center)
-    return value, *around(value, np.array([figures(world) for world in worlds.draw(draws, seed)]), 0.95)
-
-
-def around(value: Array, drawn: Array, level: float) -> tuple[Array, Array]:
-    """The interval of each value by what resampled rows gave instead; it holds the value itself."""
-    known = np.where(np.isnan(drawn), value, drawn)
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return np.fmin(low, value), np.fmax(high, value)
+    low = high = value
+    for family in worlds.families(draws, seed):
+        drawn = np.array([figures(world) for world in family])
+        known = np.where(np.isnan(drawn), value, drawn)
+        lowest, highest = np.quantile(known, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        low, high = np.fmin(low, lowest), np.fmax(high, highest)
+    return value, low, high

@@ -29,7 +29,7 @@ from pue.core.data import Scenario, as_labels, require_scores
 from pue.core.decisions import ZERO
 from pue.core.weights import RowWeights, effective_sample_size
 from pue.errors import InvalidInput
-from pue.judging.curves import Cells, around, possible_recall
+from pue.judging.curves import Cells, over, possible_recall
 from pue.judging.sensitivity import worst_case
 from pue.judging.truth import METRICS
 from pue.judging.worlds import Doubts, World
@@ -99,6 +99,7 @@ def estimate_metrics(
     prior_interval: tuple[float, float] | None = None,
     readings: Sequence[Any] = (),
     hidden: tuple[float, float] = (0.0, 0.0),
+    fold: Any = None,
     gammas: tuple[float, ...] = (),
     level: float = 0.95,
     draws: int = DRAWS,
@@ -110,8 +111,9 @@ def estimate_metrics(
     positives (SCAR). Rows labeled −1 belong to the population of a single sample and are otherwise not used. Intervals
     are percentiles over resampled rows (`draws` times; 0: none), over priors if `prior_interval`, the 95 % interval of
     π, is given, and over `readings`, other propensities of the labeled rows that the labels do not rule out: each draw
-    believes one of them. `hidden` is a bias that overlap hides from every test; see `Doubts`. `gammas`: also the worst
-    case over propensities that are wrong by such a factor.
+    believes one of them. `hidden` is a bias that overlap hides from every test; see `Doubts`. `fold` of each row: folds
+    were scored by models of their own, in place of one that is kept; how unlike shares of rows these call positive is
+    then a part of the intervals. `gammas`: also the worst case over propensities that are wrong by such a factor.
 
     >>> rng = np.random.default_rng(0)
     >>> y = rng.random(4000) < 0.5
@@ -130,11 +132,11 @@ def estimate_metrics(
     e = None if propensity is None else torch.tensor(np.asarray(propensity, dtype=np.float64))
     doubts = Doubts(g, s, prior, scenario, e, mass, prior_interval, readings, hidden)
     weights = doubts.weights
-    sample = _Sample.of(g, weights, threshold)
-    point = sample.figures(doubts.center)
-    low, high = point, point
+    sample = _Sample.of(g, weights, threshold, None if fold is None else np.asarray(fold))
     if draws:
-        low, high = around(point, np.array([sample.figures(world) for world in doubts.draw(draws, seed)]), level)
+        point, low, high = over(doubts, sample.figures, draws, seed, level)
+    else:
+        point = low = high = sample.figures(doubts.center)
     chosen = s == 1
     worth, believed = weights.positive[chosen], torch.from_numpy(doubts.center.positive)[chosen]
     lowest = prior if prior_interval is None else prior_interval[0]
@@ -193,11 +195,14 @@ class _Sample:
     cells: Cells
     first_called: int
     """The lowest cell that is called positive."""
+    spread: float = 0.0
+    """Standard deviation, from model to model, of the share of rows that is called positive."""
 
     @classmethod
-    def of(cls, scores: Tensor, weights: RowWeights, threshold: float) -> _Sample:
+    def of(cls, scores: Tensor, weights: RowWeights, threshold: float, fold: NDArray[Any] | None) -> _Sample:
         values, place = np.unique(scores.numpy(), return_inverse=True)
-        return cls(Cells(place, len(values), weights), int(np.searchsorted(values, threshold)))
+        spread = 0.0 if fold is None else _spread(scores.numpy() >= threshold, weights, fold)
+        return cls(Cells(place, len(values), weights), int(np.searchsorted(values, threshold)), spread)
 
     def plainly(self, weights: RowWeights) -> tuple[float, float]:
         """The recall that these weights give, whether it can be or not, and the share called positive."""
@@ -209,12 +214,15 @@ class _Sample:
         """All metrics in this world, in the order of `ESTIMATED`."""
         prior = world.prior
         positive, background = self.cells(world)
+        recalls, flags = positive[::-1].cumsum(), background[::-1].cumsum()
         flagged = float(background[self.first_called :].sum())
-        found = np.array([float(positive[self.first_called :].sum())])
-        recall = float(possible_recall(found, prior, np.array([flagged]))[0])
+        found = float(positive[self.first_called :].sum())
+        if world.model and self.spread:
+            flagged = min(max(flagged + world.model * self.spread, 0.0), 1.0)
+            found = float(np.interp(flagged, np.append(0.0, flags), np.append(0.0, recalls)))
+        recall = float(possible_recall(np.array([found]), prior, np.array([flagged]))[0])
         below = background.cumsum() - background / 2
         auc = (float(positive @ below) - prior / 2) / (1 - prior)
-        recalls, flags = positive[::-1].cumsum(), background[::-1].cumsum()
         precisions = np.clip(prior * recalls / np.maximum(flags, 1e-300), 0, 1)
         ap = float(positive[::-1] @ precisions)
         precision = prior * recall / flagged if flagged else 0.0
@@ -222,6 +230,16 @@ class _Sample:
         f1 = 2 * prior * recall / (prior + flagged)
         figures = np.array([accuracy, precision, recall, f1, auc, ap, flagged])
         return np.asarray(np.clip(figures, 0, 1), dtype=np.float64)
+
+
+def _spread(called: NDArray[np.bool_], weights: RowWeights, fold: NDArray[Any]) -> float:
+    """Between the models of these folds, of what share they call; chance in which rows they met is in it too, for few
+    models do not tell the two apart."""
+    background = weights.background.clamp(min=0).numpy()
+    _, place = np.unique(fold, return_inverse=True)
+    mass, of_called = np.bincount(place, background), np.bincount(place, background * called)
+    shares = of_called[mass > 0] / mass[mass > 0]
+    return float(shares.std(ddof=1)) if len(shares) > 1 else 0.0
 
 
 def _worst(

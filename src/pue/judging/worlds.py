@@ -9,7 +9,7 @@ one model takes them from the same worlds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -41,15 +41,18 @@ class World:
     """w⁺ of every row, up to a factor."""
     times: NDArray[np.int64] | None = None
     """How often each row is counted; None: once."""
+    model: float = 0.0
+    """Where the model that is kept stands among those that were judged in its place: standard deviations of the share
+    of rows that one of them calls positive."""
 
 
 class Worlds(Protocol):
-    """The center, and others drawn around it."""
+    """The center, and families of others, each drawn around an account of the data."""
 
     @property
     def center(self) -> World: ...
 
-    def draw(self, draws: int, seed: int) -> Iterator[World]: ...
+    def families(self, draws: int, seed: int) -> Iterator[Iterator[World]]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +70,9 @@ class Chance:
         rng, own = np.random.default_rng(seed), self.center
         for _ in range(draws):
             yield World(own.prior, own.positive, rng.poisson(1.0, len(own.positive)))
+
+    def families(self, draws: int, seed: int) -> Iterator[Iterator[World]]:
+        yield self.draw(draws, seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,18 +115,43 @@ class Doubts:
         own = np.asarray(self.weights.positive.numpy(), dtype=np.float64)
         return World(self.prior, self._tilted(own, self.hidden[0], self.prior))
 
+    def families(self, draws: int, seed: int) -> Iterator[Iterator[World]]:
+        """Worlds around what is believed and, where the prior is an estimate, around the labels as they are.
+
+        Most priors of a wide interval may rule out what the labels say of the recall; its percentiles over all worlds
+        would then leave out what is true wherever the labels are a random sample after all.
+        """
+        yield self.draw(draws, seed)
+        if self.prior_interval is not None:
+            plain = replace(self, prior=self.plain_prior, propensity=None, prior_interval=None)
+            yield replace(plain, readings=(), hidden=(0.0, 0.0)).draw(draws, seed)
+
+    @property
+    def plain_prior(self) -> float:
+        """The largest prior, up to the one believed and inside its interval, at which labels that are a random sample
+        leave no upper part of the rows with more positives than rows; parts that hold half of the labels or more."""
+        scores, labeled = self.scores.numpy(), np.sort(self.scores[self.labels == 1].numpy())
+        cuts = np.unique(labeled[: (len(labeled) + 1) // 2])
+        recall = 1 - np.searchsorted(labeled, cuts, side="left") / len(labeled)
+        order = np.argsort(scores, kind="stable")
+        below = np.concatenate([[0.0], np.cumsum(self._anywhere[order])])
+        flagged = 1 - below[np.searchsorted(scores[order], cuts, side="left")]
+        lowest = self.prior if self.prior_interval is None else self.prior_interval[0]
+        return float(np.clip((flagged / recall).min(), max(lowest, 1e-6), self.prior))
+
     def draw(self, draws: int, seed: int) -> Iterator[World]:
-        """Other worlds; the same seed gives the same ones."""
+        """Other worlds around what is believed; the same seed gives the same ones."""
         rng = np.random.default_rng(seed)
+        models = np.random.default_rng([seed, 1]).normal(size=draws)
         believed = [self._positive(reading) for reading in (self.propensity, *self.readings)]
         priors = self._priors(draws, rng)
         chosen = rng.integers(len(believed), size=draws)
         tilts = self.hidden[0] + self.hidden[1] * rng.uniform(-1, 1, draws)
         unseen = [rng.beta(UNSEEN, effective_sample_size(torch.from_numpy(believed[which]))) for which in chosen]
-        for prior, which, tilt, share in zip(priors, chosen, tilts, unseen, strict=True):
+        for prior, which, tilt, share, model in zip(priors, chosen, tilts, unseen, models, strict=True):
             where = self._anywhere if rng.random() < 0.5 else self._clearest
             positive = self._tilted((1 - share) * believed[which] + share * self.prior * where, tilt, float(prior))
-            yield World(float(prior), positive, rng.poisson(1.0, len(positive)))
+            yield World(float(prior), positive, rng.poisson(1.0, len(positive)), float(model))
 
     def _tilted(self, positive: Array, tilt: float, prior: float) -> Array:
         """w⁺ if the clearest labeled rows were labeled exp(tilt) times as often as the least clear."""
