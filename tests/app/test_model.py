@@ -490,12 +490,15 @@ def test_of_a_large_table_a_fifth_is_scored(path: Path, memory: Memory, monkeypa
     assert len(Memory.log) == 3
     assert scored.e is not None
     assert torch.equal(scored.e, basis.e)
+    assert scored.fold is not None
+    assert scored.fold.unique().tolist() == [0, 1, 2]
     Memory.log.clear()
     monkeypatch.setattr(learn, "WHOLE", 100)
     scored = score_held_out(memory, rows.data, basis, None, replace(PLAIN, folds=3))
     assert len(Memory.log) == 1
     assert Memory.log[0]["propensity"] is None, "trained with its own, judged by those of the basis"
     assert len(scored.scores) == len(scored.labels) == len(scored.weights.positive) == 24
+    assert scored.fold is None, "one model"
     assert scored.e is not None
     assert len(scored.e) == int((scored.labels == 1).sum()) == 6
     expected = normalized_inverse_propensity(scored.labels, scored.e, prior=0.5)

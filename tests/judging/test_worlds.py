@@ -14,7 +14,7 @@ from pue.core.weights import uniform
 from pue.errors import InvalidInput
 from pue.judging import estimate_metrics
 from pue.judging import worlds as worlds_module
-from pue.judging.curves import threshold_curve
+from pue.judging.curves import spread_between, threshold_curve
 from pue.judging.estimates import ESTIMATED, describe_excess
 from pue.judging.worlds import Chance, Doubts, capped, depth
 
@@ -114,6 +114,98 @@ def test_a_hidden_bias_that_is_no_bias_is_refused(hidden: tuple[float, float]) -
     p, s, _ = scored()
     with pytest.raises(InvalidInput, match="hidden must be two numbers, the second not negative"):
         Doubts(p, s, 0.4, hidden=hidden)
+
+
+# ------------------------------------------------------------------------------------------------ other accounts
+
+
+def test_the_largest_prior_that_plain_labels_allow() -> None:
+    """Twin: loops over every cut that has half of the labels above it, or more."""
+    p, s, _ = scored()
+    labeled = [float(p[row]) for row in range(len(s)) if int(s[row]) == 1]
+    limits = []
+    for cut in labeled:
+        recall = sum(score >= cut for score in labeled) / len(labeled)
+        if recall > 0.5 - 1e-12:
+            limits.append(sum(float(score) >= cut for score in p) / len(p) / recall)
+    assert 0.3 < min(limits) < 0.9
+    for prior, interval in ((0.99, (0.2, 1.0)), (0.99, (min(limits) + 0.02, 1.0)), (0.2, (0.1, 0.9))):
+        found = Doubts(p, s, prior, prior_interval=interval).plain_prior
+        assert found == pytest.approx(min(max(min(limits), interval[0]), prior))
+
+
+def test_where_the_prior_is_an_estimate_the_labels_as_they_are_are_an_account_too() -> None:
+    p, s, e = scored()
+    known = Doubts(p, s, 0.8, propensity=e, hidden=(1.0, 3.0))
+    assert len(list(known.families(3, seed=0))) == 1
+    guessed = Doubts(p, s, 0.8, propensity=e, hidden=(1.0, 3.0), prior_interval=(0.2, 0.9), readings=[e.flip(0)])
+    believed, plain = (list(family) for family in guessed.families(50, seed=0))
+    assert [world.positive.tolist() for world in believed] == [w.positive.tolist() for w in guessed.draw(50, seed=0)]
+    assert {world.prior for world in plain} == {guessed.plain_prior}
+    for world in plain:
+        of_labeled = world.positive[s.numpy() == 1]
+        assert of_labeled == pytest.approx(np.full(len(of_labeled), of_labeled.mean()), rel=0.2), "a random sample"
+
+
+def test_the_interval_of_the_recall_holds_what_labels_say_of_it() -> None:
+    """The prior is put too high, so that most worlds cannot have so many positives among the rows called; classes are
+    well apart and labels a random sample, so that the labels are right."""
+    rng = np.random.default_rng(0)
+    y = np.arange(2000) < 600
+    p = 1 / (1 + np.exp(-rng.normal(size=2000) * 2 - 8 * y + 4))
+    s = y & (rng.random(2000) < 0.4)
+    truth = np.mean(p[y] >= 0.5)
+    assert truth > 0.95
+    found = estimate_metrics(p, s.astype(int), prior=0.45, threshold=0.5, prior_interval=(0.24, 0.64), hidden=(1, 3))
+    assert found.recall.value < 0.8
+    assert found.recall.low < truth < found.recall.high
+
+
+# ------------------------------------------------------------------------------------------------ several models
+
+
+def judged_by_folds(unlike: float) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
+    """Three models, whose scores are shifted against each other."""
+    p, s, _ = scored()
+    fold = np.arange(len(p)) % 3
+    return (p + torch.from_numpy(unlike * (fold - 1.0))).clamp(0, 1), s, fold
+
+
+def test_how_unlike_models_are_is_a_part_of_the_intervals() -> None:
+    p, s, fold = judged_by_folds(0.15)
+    alone, together = (estimate_metrics(p, s, prior=0.4, threshold=0.5, fold=f) for f in (None, fold))
+    shares = [float(np.mean([float(p[row]) >= 0.5 for row in range(len(p)) if fold[row] == k])) for k in range(3)]
+    mean = sum(shares) / 3
+    spread = math.sqrt(sum((share - mean) ** 2 for share in shares) / 2)
+    half = [(found.flagged.high - found.flagged.low) / 2 for found in (alone, together)]
+    assert spread > 0.08
+    assert half[1] == pytest.approx(math.hypot(half[0], 1.96 * spread), rel=0.15)
+    for name in ("recall", "accuracy", "precision"):
+        assert getattr(together, name).value == getattr(alone, name).value
+    assert together.recall.high - together.recall.low > 1.2 * (alone.recall.high - alone.recall.low)
+    assert together.auc == alone.auc, "a ranking has no threshold"
+
+
+def test_one_model_has_no_spread_and_an_empty_fold_no_say() -> None:
+    p, s, fold = judged_by_folds(0.15)
+    alone, one = (estimate_metrics(p, s, prior=0.4, threshold=0.5, fold=f) for f in (None, np.zeros(len(p))))
+    assert one == alone
+    mass = torch.where(torch.from_numpy(fold == 2), 0.0, 1.0)
+    found = spread_between(p.numpy(), np.array([0.5]), uniform(s, prior=0.4, sample_weight=mass), fold)
+    both = [float((p[fold == k] >= 0.5).double().mean()) for k in range(2)]
+    assert found[0] == pytest.approx(abs(both[0] - both[1]) / math.sqrt(2))
+
+
+def test_curve_and_metrics_move_together_with_the_model() -> None:
+    p, s, fold = judged_by_folds(0.1)
+    given = {"prior_interval": (0.35, 0.5), "hidden": (1.0, 2.0)}
+    metrics = estimate_metrics(p, s, prior=0.4, threshold=0.5, fold=fold, draws=80, seed=3, **given)
+    doubts = Doubts(p, s, 0.4, **given)
+    at = {"thresholds": np.array([0.0, 0.5]), "fold": fold, "draws": 80, "seed": 3}
+    curve = threshold_curve(p, doubts.weights, worlds=doubts, **at)
+    for name in ("precision", "recall"):
+        said = getattr(metrics, name)
+        assert [part[1] for part in getattr(curve, name)] == pytest.approx([said.value, said.low, said.high])
 
 
 # ------------------------------------------------------------------------------------------------ what can be

@@ -54,7 +54,9 @@ def summarize(
     plain = estimate_metrics(probabilities, scored.labels, **given, **at)
     thresholds = np.unique([*np.linspace(0, 1, POINTS), threshold])
     drawn: dict[str, Any] = {"worlds": doubts_of(rows, prepared, scored, probabilities), "seed": recipe.seed}
-    curve = threshold_curve(probabilities, scored.weights, thresholds=thresholds, draws=DRAWS, **drawn)
+    curve = threshold_curve(
+        probabilities, scored.weights, thresholds=thresholds, fold=scored.fold, draws=DRAWS, **drawn
+    )
     bounds = [{"gamma": g, "recall": r["recall"], "precision": r["precision"]} for g, r in metrics.bounds.items()]
     bins = [vars(found) for found in reliability(probabilities, scored.weights, **drawn)]
     how = "rows scored by models that had not seen them"

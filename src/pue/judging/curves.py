@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,19 +35,18 @@ def threshold_curve(
     *,
     worlds: Worlds | None = None,
     thresholds: Array | None = None,
+    fold: Any = None,
     draws: int = 200,
     seed: int = 0,
 ) -> ThresholdCurve:
     """Precision, recall, F1 and the share called positive at ascending thresholds from 0 (None: each hundredth), over
-    these worlds; None: what chance does."""
+    these worlds; None: what chance does. `fold`: see `estimate_metrics`."""
     thresholds = np.linspace(0, 1, 101) if thresholds is None else thresholds
     worlds = Chance(weights) if worlds is None else worlds
-    place = np.searchsorted(thresholds, probabilities.double().numpy(), side="right") - 1
-    cells, prior = Cells(place, len(thresholds), weights), worlds.center.prior
+    calls, prior = Calls.of(probabilities, weights, thresholds, fold), worlds.center.prior
 
     def figures(world: World) -> Array:
-        recall, flagged = (np.minimum(part[::-1].cumsum()[::-1], 1.0) for part in cells(world))
-        recall = possible_recall(recall, world.prior, flagged)
+        recall, flagged = calls(world)
         return np.stack([_ratio(world.prior * recall, flagged, np.nan), recall, flagged])
 
     values, lows, highs = over(worlds, figures, draws, seed)
@@ -116,6 +116,53 @@ class Cells:
         )
         positive, background = (cells / max(cells.sum(), 1e-300) for cells in counted)
         return positive, background
+
+
+@dataclass(frozen=True, eq=False)
+class Calls:
+    """Recall and share called positive at some thresholds, in any world."""
+
+    cells: Cells
+    """One for each of the distinct scores, in ascending order."""
+    lowest: NDArray[np.intp]
+    """At each threshold the lowest cell that is called positive."""
+    spread: Array
+    """At each threshold the standard deviation, from model to model, of the share that is called positive."""
+
+    @classmethod
+    def of(cls, scores: Tensor, weights: RowWeights, thresholds: Array, fold: Any = None) -> Calls:
+        g = scores.double().numpy()
+        values, place = np.unique(g, return_inverse=True)
+        none = np.zeros(len(thresholds))
+        spread = none if fold is None else spread_between(g, thresholds, weights, np.asarray(fold))
+        return cls(Cells(place, len(values), weights), np.searchsorted(values, thresholds), spread)
+
+    def __call__(self, world: World) -> tuple[Array, Array]:
+        return self.of_cells(world, *self.cells(world))
+
+    def of_cells(self, world: World, positive: Array, background: Array) -> tuple[Array, Array]:
+        """The same, for whoever has counted the cells already."""
+        recalls, flags = (np.append(0.0, np.minimum(part[::-1].cumsum(), 1.0)) for part in (positive, background))
+        recall, flagged = (upward[self.cells.n - self.lowest] for upward in (recalls, flags))
+        if world.model and self.spread.any():
+            moved = self.spread > 0
+            flagged = np.where(moved, np.clip(flagged + world.model * self.spread, 0, 1), flagged)
+            recall = np.where(moved, np.interp(flagged, flags, recalls), recall)
+        return possible_recall(recall, world.prior, flagged), flagged
+
+
+def spread_between(scores: Array, thresholds: Array, weights: RowWeights, fold: NDArray[Any]) -> Array:
+    """Standard deviation, between the models of these folds, of the share of rows they call positive. Chance in which
+    rows they met is in it too: few models do not tell the two apart."""
+    background = weights.background.clamp(min=0).numpy()
+    shares = []
+    for value in np.unique(fold):
+        own, mass = scores[fold == value], background[fold == value]
+        if mass.sum() > 0:
+            order = np.argsort(own, kind="stable")
+            below = np.append(0.0, mass[order].cumsum())[np.searchsorted(own[order], thresholds)]
+            shares.append(1 - below / mass.sum())
+    return np.std(shares, axis=0, ddof=1) if len(shares) > 1 else np.zeros(len(thresholds))
 
 
 def _ratio(part: Array, whole: Array, otherwise: float) -> Array:

@@ -29,7 +29,7 @@ from pue.core.data import Scenario, as_labels, require_scores
 from pue.core.decisions import ZERO
 from pue.core.weights import RowWeights, effective_sample_size
 from pue.errors import InvalidInput
-from pue.judging.curves import Cells, over, possible_recall
+from pue.judging.curves import Calls, over, possible_recall
 from pue.judging.sensitivity import worst_case
 from pue.judging.truth import METRICS
 from pue.judging.worlds import Doubts, World
@@ -132,7 +132,7 @@ def estimate_metrics(
     e = None if propensity is None else torch.tensor(np.asarray(propensity, dtype=np.float64))
     doubts = Doubts(g, s, prior, scenario, e, mass, prior_interval, readings, hidden)
     weights = doubts.weights
-    sample = _Sample.of(g, weights, threshold, None if fold is None else np.asarray(fold))
+    sample = _Sample.of(g, weights, threshold, fold)
     if draws:
         point, low, high = over(doubts, sample.figures, draws, seed, level)
     else:
@@ -190,39 +190,28 @@ def describe_excess(
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Rows by score: one cell for each of the distinct scores, in ascending order."""
+    """Rows by score, and the threshold at which they are called positive."""
 
-    cells: Cells
-    first_called: int
-    """The lowest cell that is called positive."""
-    spread: float = 0.0
-    """Standard deviation, from model to model, of the share of rows that is called positive."""
+    calls: Calls
 
     @classmethod
-    def of(cls, scores: Tensor, weights: RowWeights, threshold: float, fold: NDArray[Any] | None) -> _Sample:
-        values, place = np.unique(scores.numpy(), return_inverse=True)
-        spread = 0.0 if fold is None else _spread(scores.numpy() >= threshold, weights, fold)
-        return cls(Cells(place, len(values), weights), int(np.searchsorted(values, threshold)), spread)
+    def of(cls, scores: Tensor, weights: RowWeights, threshold: float, fold: Any) -> _Sample:
+        return cls(Calls.of(scores, weights, np.array([threshold]), fold))
 
     def plainly(self, weights: RowWeights) -> tuple[float, float]:
         """The recall that these weights give, whether it can be or not, and the share called positive."""
-        own = np.asarray(weights.positive.numpy(), dtype=np.float64)
-        positive, background = self.cells(World(float(own.sum()), own))
-        return float(positive[self.first_called :].sum()), float(background[self.first_called :].sum())
+        own, first = np.asarray(weights.positive.numpy(), dtype=np.float64), int(self.calls.lowest[0])
+        positive, background = self.calls.cells(World(float(own.sum()), own))
+        return float(positive[first:].sum()), float(background[first:].sum())
 
     def figures(self, world: World) -> Array:
         """All metrics in this world, in the order of `ESTIMATED`."""
         prior = world.prior
-        positive, background = self.cells(world)
-        recalls, flags = positive[::-1].cumsum(), background[::-1].cumsum()
-        flagged = float(background[self.first_called :].sum())
-        found = float(positive[self.first_called :].sum())
-        if world.model and self.spread:
-            flagged = min(max(flagged + world.model * self.spread, 0.0), 1.0)
-            found = float(np.interp(flagged, np.append(0.0, flags), np.append(0.0, recalls)))
-        recall = float(possible_recall(np.array([found]), prior, np.array([flagged]))[0])
+        positive, background = self.calls.cells(world)
+        recall, flagged = (float(part[0]) for part in self.calls.of_cells(world, positive, background))
         below = background.cumsum() - background / 2
         auc = (float(positive @ below) - prior / 2) / (1 - prior)
+        recalls, flags = positive[::-1].cumsum(), background[::-1].cumsum()
         precisions = np.clip(prior * recalls / np.maximum(flags, 1e-300), 0, 1)
         ap = float(positive[::-1] @ precisions)
         precision = prior * recall / flagged if flagged else 0.0
@@ -230,16 +219,6 @@ class _Sample:
         f1 = 2 * prior * recall / (prior + flagged)
         figures = np.array([accuracy, precision, recall, f1, auc, ap, flagged])
         return np.asarray(np.clip(figures, 0, 1), dtype=np.float64)
-
-
-def _spread(called: NDArray[np.bool_], weights: RowWeights, fold: NDArray[Any]) -> float:
-    """Between the models of these folds, of what share they call; chance in which rows they met is in it too, for few
-    models do not tell the two apart."""
-    background = weights.background.clamp(min=0).numpy()
-    _, place = np.unique(fold, return_inverse=True)
-    mass, of_called = np.bincount(place, background), np.bincount(place, background * called)
-    shares = of_called[mass > 0] / mass[mass > 0]
-    return float(shares.std(ddof=1)) if len(shares) > 1 else 0.0
 
 
 def _worst(
