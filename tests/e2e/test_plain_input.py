@@ -94,7 +94,8 @@ def test_dates_beyond_all_calendars_are_refused(tmp_path: Path) -> None:
 def test_links_in_a_circle_are_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.csv").symlink_to(tmp_path / "b.csv")
     (tmp_path / "b.csv").symlink_to(tmp_path / "a.csv")
-    assert "pue: " in said(capsys, "fit", tmp_path / "a.csv", "--label", "s", "-o", tmp_path / "m")
+    message = said(capsys, "fit", tmp_path / "a.csv", "--label", "s", "-o", tmp_path / "m")
+    assert "a.csv. It is a link that leads nowhere" in message
     (tmp_path / "m").symlink_to(tmp_path / "m")
     mixed().assign(s=[1, 0] * 6).to_csv(tmp_path / "t.csv", index=False)
     assert "pue: " in said(capsys, "fit", tmp_path / "t.csv", "--label", "s", "-o", tmp_path / "m" / "deeper")

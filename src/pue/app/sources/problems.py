@@ -45,6 +45,8 @@ def require_bytes(path: Path) -> None:
 
 def near(path: Path) -> str:
     """The remedy for a name that does not exist: what it may have been meant for."""
+    if path.is_symlink():
+        return "It is a link that leads nowhere: make it anew, or name the file itself."
     siblings = sorted(sibling.name for sibling in path.parent.iterdir()) if path.parent.is_dir() else []
     close = difflib.get_close_matches(path.name, siblings, n=1, cutoff=0.6)
     return f"Did you mean {close[0]!r}?" if close else "Check the name and the folder."
