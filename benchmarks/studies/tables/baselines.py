@@ -30,9 +30,14 @@ def naive(problem: Problem) -> Answer:
 
 def elkan_noto(problem: Problem) -> Answer:
     """P(labeled | x) divided by c, its mean over labeled rows out of fold; they must be a random sample for that."""
-    p, c = _fitted(boosting, problem, problem.train.s), _out_of_fold(problem)[problem.train.s].mean()
-    prior = min(1.0, float(problem.train.s.mean() / c))
-    return Answer(p, p >= c / 2, {"prior": prior, "true_prior": problem.prior})
+    p, prior = _fitted(boosting, problem, problem.train.s), elkan_noto_prior(problem)
+    c = problem.train.s.mean() / prior
+    return Answer(p, p >= c / 2, {"prior": min(1.0, prior), "true_prior": problem.prior})
+
+
+def elkan_noto_prior(problem: Problem) -> float:
+    """Labeled share over c; more than one where labels cannot be a random sample."""
+    return float(problem.train.s.mean() / _out_of_fold(problem)[problem.train.s].mean())
 
 
 def ranking(problem: Problem) -> Answer:

@@ -9,10 +9,11 @@ from answers import Method
 from baselines import BASELINES, CEILINGS
 from ours import BACKBONES, CORRECTIONS, OURS
 from peers import PEERS
+from untold import TOLD, UNTOLD
 
 from pue.errors import UnknownName
 
-METHODS: dict[str, Method] = {**OURS, **BASELINES, **CEILINGS, **PEERS}
+METHODS: dict[str, Method] = {**OURS, **BASELINES, **CEILINGS, **PEERS, **UNTOLD}
 WITH_RARE = ("forest/*", "boosting/*", "fit/*", "baseline/*", "ceiling/boosting")
 """What is run on rare positives unless methods are named."""
 
@@ -43,6 +44,7 @@ TITLES = {
     "pu-toolbox/pusb": "pu-toolbox, PUSB",
     "pu-toolbox/lbe": "pu-toolbox, LBE",
 }
+TITLES |= {f"{name}-untold": f"{TITLES[name]}, prior by Elkan–Noto" for name in TOLD}
 """As the page names them, in its order."""
 
 

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from answers import JUDGED
-from baselines import BASELINES
 from labelings import LABELINGS
 from methods import TITLES
 from ours import BACKBONES
-from peers import PEERS
 from problems import RARE
 from tables import TABLES
 from tallies import (
@@ -27,12 +25,12 @@ from tallies import (
     of_prior,
     recovered,
 )
+from untold import WITH_PRIOR, WITHOUT
 
 FIVE = list(LABELINGS)
 BIASED = FIVE[1:]
 SEEN = ["logistic", "kinds"]
 """The labelings whose bias the data can show."""
-RIVALS = [*BASELINES, *PEERS]
 FITS = ("fit/nothing", "fit/prior")
 
 
@@ -76,19 +74,16 @@ def gains(records: Records) -> Iterator[str]:
 
 def duels(records: Records, method: str = "fit/nothing") -> Iterator[str]:
     """The method minus a rival in accuracy, by labeling, and in how many (table, labeling) it is ahead."""
-    for rival in [*RIVALS, None]:
-        rivals = [r for r in RIVALS if _is_there(records, r)] if rival is None else [rival]
-        found = cells(records, method, rivals, FIVE)
+    each = {TITLES[rival]: [rival] for rival in dict.fromkeys([*WITHOUT, *WITH_PRIOR])}
+    best = {"the best of them, told nothing": WITHOUT, "the best of them, told the prior": WITH_PRIOR}
+    for title, names in (each | best).items():
+        rivals = [name for name in names if _is_there(records, name)]
+        found = cells(records, method, rivals, FIVE) if rivals else {}
         if found:
             by_labeling = [_gap([row for (_, kind), row in found.items() if kind == labeling]) for labeling in FIVE]
             biased = _gap([row for (_, kind), row in found.items() if kind in BIASED])
             ahead = sum(row[0] > row[1:].max() for row in found.values())
-            yield _row(
-                "the best of them on each" if rival is None else TITLES[rival],
-                *by_labeling,
-                biased,
-                f"{ahead}/{len(found)}",
-            )
+            yield _row(title, *by_labeling, biased, f"{ahead}/{len(found)}")
 
 
 def priors(records: Records) -> Iterator[str]:

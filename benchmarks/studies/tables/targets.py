@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from answers import JUDGED
-from baselines import BASELINES
 from labelings import LABELINGS
 from ours import BACKBONES
-from peers import PEERS
 from problems import RARE
 from tallies import Records, cells, chosen, covered, differences, lost, of_metric, of_prior, recovered
+from untold import WITH_PRIOR, WITHOUT
 
 FIVE = list(LABELINGS)
 BIASED, SEEN = FIVE[1:], ["logistic", "kinds"]
@@ -54,19 +53,26 @@ def _harm(records: Records) -> Iterator[Target]:
 
 
 def _baselines(records: Records) -> Iterator[Target]:
+    yield from _against(records, "fit/nothing", "`pue fit` and peers, nothing given", WITHOUT)
+    yield from _against(records, "fit/nothing", "nothing given, but peers told the true prior", WITH_PRIOR)
+    yield from _against(records, "fit/prior", "all told the true prior", WITH_PRIOR)
+
+
+def _against(records: Records, method: str, who: str, names: list[str]) -> Iterator[Target]:
     there = {key.method for key in records}
-    rivals = [name for name in (*BASELINES, *PEERS) if name in there]
-    found = cells(records, "fit/nothing", rivals, FIVE) if rivals else {}
+    rivals = [name for name in names if name in there]
+    found = cells(records, method, rivals, FIVE) if rivals else {}
     if not found:
         return
     ahead = float(np.mean([row[0] > row[1:].max() for row in found.values()]))
-    claim = "`pue fit`, nothing given, ahead of every peer and baseline"
+    claim = f"{who}: ahead of every peer and baseline"
     yield Target(claim, "≥ 80 % of cells", f"{100 * ahead:.0f} % of {len(found)}", ahead >= 0.8)
     biased = 100 * np.array([row[:1] - row[1:] for (_, kind), row in found.items() if kind in BIASED]).mean(0)
     if biased.size:
         worst = float(biased.min())
         yield Target("the same, mean lead over the best of them, biased", "≥ 5 points", f"{worst:+.1f}", worst >= 5)
-    behind = [_lead(found, labeling, len(BASELINES)) for labeling in FIVE]
+    simple = sum(name.startswith("baseline/") for name in rivals)
+    behind = [_lead(found, labeling, simple) for labeling in FIVE]
     worst = min(lead for lead in behind if lead is not None)
     yield Target("the same minus the best baseline, worst labeling", "≥ −1 point", f"{worst:+.1f}", worst >= -1)
 
