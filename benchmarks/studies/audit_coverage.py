@@ -44,6 +44,7 @@ from tables import DEVELOPMENT, REPORT
 from pue.audit import Plan, plan
 from pue.audit.answers import asked_of
 from pue.audit.score_test import interval
+from pue.errors import InvalidInput
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -121,7 +122,11 @@ def records(
     if done.issuperset(wanted):
         return
     problem = pose(table, labeling, 0)
-    first = scored(problem, (table, labeling, 0), folder)
+    try:
+        first = scored(problem, (table, labeling, 0), folder)
+    except InvalidInput as refusal:  # no model, no audit
+        print(f"{table} {labeling}: {refusal}", file=sys.stderr)
+        return
     s, y = problem.train.s.astype(np.int64), problem.train.y
     for key in wanted:
         _, _, model, n, design = key

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from pue.core.data import PUData, Scenario
 from pue.core.theory import weighting_gap_bound
 from pue.diagnosis.diagnose import Diagnosis
 from pue.diagnosis.diagnose import diagnose as diagnose_anything
+from pue.diagnosis.drivers import RIDGE, _own_differences, find_drivers
 from pue.errors import InvalidInput, UnknownName
 from pue.judging.sensitivity import worst_case
 from pue.persistence.model import load, save
@@ -76,7 +78,7 @@ def test_a_bias_is_found_and_named(biased: Diagnosis) -> None:
     assert biased.scar.rejected
     assert biased.drivers[0].name == "age"
     assert biased.drivers[0].difference > 0.4
-    assert sorted(driver.name for driver in biased.drivers) == sorted(NAMES)
+    assert {driver.name for driver in biased.drivers} < set(NAMES), "not what chance could have made"
     assert "The labels are biased" in biased.recommendation
     assert "label positives with low age" in biased.recommendation
 
@@ -93,13 +95,14 @@ def test_a_column_that_only_goes_along_with_the_driver_is_not_named(propensity: 
     drivers = {driver.name: driver.difference for driver in found.drivers}
     assert found.drivers[0].name == "age"
     assert drivers["age"] < -0.3
-    assert abs(drivers["tenure"]) < 0.35 * abs(drivers["age"])
+    assert abs(drivers.get("tenure", 0.0)) < 0.35 * abs(drivers["age"])
 
 
 def test_a_fair_labeling_needs_no_weights(fair: Diagnosis) -> None:
     assert fair.scar is not None
     assert not fair.scar.rejected
-    assert max(abs(driver.difference) for driver in fair.drivers) < 0.3
+    assert fair.drivers == ()
+    assert "Drivers" not in fair.summary()
     assert 'start with a plain method such as "nnpu"' in fair.recommendation
     assert "Next, label" not in fair.recommendation
 
@@ -293,3 +296,24 @@ def test_an_estimated_prior_tells_the_test_how_low_it_may_be() -> None:
         found = diagnose(x, s, prior=prior, propensity=None).scar
         assert found is not None
         assert found.lowest == lowest
+
+
+def test_a_column_is_named_where_it_is_clear_beyond_chance() -> None:
+    """Twin: the regression of `found` on standardised columns, its error by hand. Labels at random name a column in few
+    of many tables; columns that repeat each other are not told apart."""
+    named = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        y = np.arange(400) < 200
+        x = rng.normal(size=(400, 3)) + 3 * y[:, None]
+        s = y & (rng.random(400) < 0.3)
+        data = PUData(torch.from_numpy(x), torch.from_numpy(s.astype(np.int64)))
+        named += len(list(find_drivers(data, torch.from_numpy(y).double(), list("abc"))))
+        if seed == 0:
+            rows = y | s
+            z = (x[rows] - x[y].mean(0)) / x[y].std(0)
+            inverse = np.linalg.inv(np.cov(z.T, bias=True) + RIDGE * np.eye(3))
+            own, error = _own_differences(data, torch.from_numpy(y), None)
+            assert own == pytest.approx(inverse @ (z[s[rows]].mean(0) - z.mean(0)))
+            assert error == pytest.approx([math.sqrt(inverse[k, k]) for k in range(3)])
+    assert named <= 0.05 * 120 + 3 * math.sqrt(0.05 * 120)

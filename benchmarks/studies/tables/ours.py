@@ -85,6 +85,7 @@ def _said(model: PUModel, problem: Problem) -> dict[str, Any]:
         "true_prior": problem.prior,
         "scar_p": scar.get("p_value"),
         "scar_rejected": scar.get("rejected"),
+        "scar_or_fewer": scar.get("or_fewer"),
         "drivers": [[driver["name"], driver["difference"]] for driver in summary["drivers"][:NAMED]],
         "true_drivers": problem.drivers,
         "first_driver_is_right": _is_right(summary["drivers"], problem),

@@ -24,6 +24,7 @@ from tallies import (
     of_metric,
     of_prior,
     recovered,
+    speaks,
 )
 from untold import WITH_PRIOR, WITHOUT
 
@@ -114,12 +115,10 @@ def tests_of_scar(records: Records) -> Iterator[str]:
     for method in FITS:
         shares = []
         for labeling in FIVE:
-            said = [
-                r["scar_rejected"] for r in chosen(records, method, [labeling]) if r.get("scar_rejected") is not None
-            ]
+            said = [speaks(r) for r in chosen(records, method, [labeling]) if r.get("scar_rejected") is not None]
             shares.append(f"{sum(said)}/{len(said)}" if said else "")
         right = [r["first_driver_is_right"] for r in chosen(records, method, ["logistic"])
-                 if r.get("scar_rejected") and r.get("first_driver_is_right") is not None]  # fmt: skip
+                 if speaks(r) and r.get("first_driver_is_right") is not None]  # fmt: skip
         if any(shares):
             yield _row(TITLES[method], *shares, f"{sum(right)}/{len(right)}")
 

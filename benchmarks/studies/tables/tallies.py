@@ -133,6 +133,11 @@ def covered(
     }
 
 
+def speaks(record: Record) -> bool:
+    """Does the test speak against SCAR, at the prior that was given or estimated?"""
+    return bool(record.get("scar_rejected") or record.get("scar_or_fewer"))
+
+
 def of_prior(record: Record) -> tuple[float, float, float, float] | None:
     if record.get("prior_low") is None:
         return None

@@ -10,7 +10,7 @@ from answers import JUDGED
 from labelings import LABELINGS
 from ours import BACKBONES
 from problems import RARE
-from tallies import Records, cells, chosen, covered, differences, lost, of_metric, of_prior, recovered
+from tallies import Records, cells, chosen, covered, differences, lost, of_metric, of_prior, recovered, speaks
 from untold import WITH_PRIOR, WITHOUT
 
 FIVE = list(LABELINGS)
@@ -120,7 +120,7 @@ def _rare(records: Records) -> Iterator[Target]:
 
 
 def _drivers(records: Records) -> Iterator[Target]:
-    rejected = [record for record in chosen(records, "fit/nothing", ["logistic"]) if record.get("scar_rejected")]
+    rejected = [record for record in chosen(records, "fit/nothing", ["logistic"]) if speaks(record)]
     right = [bool(r["first_driver_is_right"]) for r in rejected if r["first_driver_is_right"] is not None]
     if right:
         share = float(np.mean(right))

@@ -21,11 +21,15 @@ from pue.propensity.joint import JointModel
 from pue.propensity.logistic import labeled_probability
 from pue.propensity.scar import ScarTest, without_gaps
 
+Array = NDArray[np.float64]
 FOLDS = 3
 RIDGE = 0.05
 """Added to the variances, which are one: columns that repeat each other share their part."""
 FAR = 5.0
 """Standardised values are cut here."""
+CLEAR = 2.0
+"""Standard errors beyond which a difference is told. Below, columns would be named by chance: of development tables with
+three known drivers (docs/lab/scar_test.md)."""
 MOST_COLUMNS = 2_000
 MOST = 30_000
 """Rows of the population that a score is fitted to; of more, every second, third, …"""
@@ -62,7 +66,8 @@ def estimated_positives(data: PUData, scar: ScarTest, e: Tensor | None, prior: f
 def find_drivers(
     data: PUData, ranked: Tensor, names: Sequence[str] | None, found: LabeledPropensity | None = None
 ) -> Iterator[Driver]:
-    """What each column itself adds to the difference between labeled rows and estimated positives, largest first.
+    """What each column itself adds to the difference between labeled rows and estimated positives, largest first; none
+    that chance could have made.
 
     Labels that follow one column differ in all that go along with it. With log e = βᵀz in standardised columns z, the
     labeled rows differ from the positives by about Cov(z) β standard deviations, so Cov(z)⁻¹ takes the part of each
@@ -72,14 +77,18 @@ def find_drivers(
     """
     positives = (ranked == 1) & population_rows(data.labels, data.scenario)
     if sparse.issparse(data.x) or data.x.shape[1] > MOST_COLUMNS:
-        own = _differences(data, positives)
+        own, error = _differences(data, positives), np.full(data.x.shape[1], 1.0)
     else:
-        own = _own_differences(data, positives, found)
+        own, error = _own_differences(data, positives, found)
+    clear = np.abs(own) > CLEAR * error / np.sqrt(data.n_labeled)
     for column in np.argsort(-np.abs(own), kind="stable"):
-        yield Driver(str(column) if names is None else names[column], float(own[column]))
+        if clear[column]:
+            yield Driver(str(column) if names is None else names[column], float(own[column]))
 
 
-def _own_differences(data: PUData, positives: Tensor, found: LabeledPropensity | None) -> NDArray[np.float64]:
+def _own_differences(data: PUData, positives: Tensor, found: LabeledPropensity | None) -> tuple[Array, Array]:
+    """The part of each column, and its standard error times √n for n labeled rows: that of the differences, which are
+    means of n rows, taken through Cov(z)⁻¹ as they are. Columns that repeat each other have a large one."""
     rows = positives | data.labeled
     matrix = as_matrix(select(without_gaps(data.x), rows)).astype(np.float64)
     mean, variance = _moments(matrix[positives[rows].numpy()])
@@ -93,20 +102,22 @@ def _own_differences(data: PUData, positives: Tensor, found: LabeledPropensity |
         e[torch.from_numpy(labeled)] = found.e.clamp(FLOOR, 1 - FLOOR)
         log_odds = torch.logit(e).numpy()
         expected = z.T @ (log_odds - log_odds.mean()) / len(z)
+    inverse = np.linalg.inv(covariance)
+    error = np.sqrt(np.diag(inverse))
     if not np.abs(expected).max() > 1e-9:  # one propensity for all rows
-        return np.asarray(np.linalg.solve(covariance, differences))
+        return inverse @ differences, error
     # The propensities say which columns; how large the differences are, the rows themselves say.
     size = max(0.0, float(expected @ differences)) / float(expected @ expected)
-    return np.asarray(size * np.linalg.solve(covariance, expected))
+    return size * (inverse @ expected), error
 
 
-def _differences(data: PUData, positives: Tensor) -> NDArray[np.float64]:
+def _differences(data: PUData, positives: Tensor) -> Array:
     labeled, reference = (_moments(as_matrix(select(data.x, rows))) for rows in (data.labeled, positives))
     sd = np.sqrt(reference[1])
     return np.asarray((labeled[0] - reference[0]) / np.where(sd > 0, sd, 1.0))
 
 
-def _moments(matrix: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _moments(matrix: Any) -> tuple[Array, Array]:
     """Mean and variance of every column; sparse tables stay sparse."""
     mean = np.asarray(matrix.mean(axis=0), dtype=np.float64).ravel()
     square = matrix.multiply(matrix) if sparse.issparse(matrix) else matrix.astype(np.float64) ** 2

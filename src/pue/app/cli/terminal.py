@@ -43,9 +43,9 @@ def model_lines(model: PUModel) -> Iterator[str]:
     if scar is not None:
         fewer = "biased, or fewer positives than estimated" if scar.get("or_fewer") else UNSEEN
         yield f"Labels: {'biased' if scar['rejected'] else fewer} (p = {scar['p_value']:.2g})"
-    if s["drivers"] and scar is not None and (scar["rejected"] or scar.get("or_fewer")):
+    if data["columns"] and scar is not None and (scar["rejected"] or scar.get("or_fewer")):
         named = ", ".join(f"{driver['name']} ({driver['difference']:+.1f} sd)" for driver in s["drivers"][:3])
-        yield f"Labeled rows differ from other positives most in: {named}"
+        yield f"Labeled rows differ from other positives most in: {named or 'no column by itself'}"
     if propensity is not None:
         yield (
             f"Weights: {propensity['n_labeled']:,} labeled rows are worth {propensity['effective_sample_size']:,.0f}; "
