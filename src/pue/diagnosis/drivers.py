@@ -28,8 +28,9 @@ RIDGE = 0.05
 FAR = 5.0
 """Standardised values are cut here."""
 CLEAR = 2.0
-"""Standard errors beyond which a difference is told. Below, columns would be named by chance: of development tables with
-three known drivers (docs/lab/scar_test.md)."""
+"""Standard errors beyond which a difference is told. On 56 development problems with three known drivers the first
+column named was one of them, with its sign, in 33 of the 43 in which SCAR was in doubt; beyond two errors in 22 of
+23."""
 MOST_COLUMNS = 2_000
 MOST = 30_000
 """Rows of the population that a score is fitted to; of more, every second, third, …"""
