@@ -165,7 +165,7 @@ def show(found: list[dict[str, Any]], ways: list[str]) -> None:
     rows = [r for r in found if key_of(r)[:3] in whole]
     tables, seeds = {r["table"] for r in rows}, sorted({r["seed"] for r in rows})
     refused = len({key_of(r)[:3] for r in found if "refused" in r})
-    print(f"{len(whole)} problems of {len(tables)} tables, seeds {seeds}; {refused} more were refused\n")
+    print(f"{len(whole)} problems of {len(tables)} tables, seeds {seeds}; {refused} refused\n")
     others = [way for way in ways if way != "audit"]
     titles = [*ways, *(f"audit − {way}" for way in others)]
     print(f"| labeling | {' | '.join(titles)} |\n|---|{'---|' * len(titles)}")
