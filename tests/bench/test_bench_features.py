@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pue.bench import features as bench_features
 from pue.bench import hidden
 from pue.bench.datasets import DATASETS, LabeledSplit
 from pue.bench.features import RECIPES, FeatureSet, seen_by_encoder

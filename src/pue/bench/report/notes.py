@@ -7,10 +7,19 @@ NOTES = {
         "The official folders hold slices of the same 200 people: 1 to 25 of each in the training set, 26 to 32 in the "
         "test set. What a row measures here is to a large part whether it recognises people. The row communities does "
         "nothing else: it finds people without labels, calls those positive who have a label, and gives a test scan "
-        "the class of the scan most like it. The next table has the same rows with no person in both parts."
+        "the class of the scan most like it. The preset best makes it explicit for the paper's methods: its features "
+        "say how near a scan is to each person of the training set, found without labels, and a linear model learns "
+        "the risk on them. The next table has the same rows with no person in both parts."
     ),
     "alzheimer-subjects": (
         "People are found by their looks (datasets.alzheimer.subjects) and a fifth of them held out. What is left of a "
         "row's accuracy is what it knows about dementia, as far as slices of new people show it."
     ),
 }
+REMARKS = {
+    "alzheimer": (
+        "Alzheimer: both official folders hold scans of the same 200 people, so these numbers say how well people are "
+        "recognised; with no person in both parts little is left (its own section)."
+    ),
+}
+"""The same in a sentence, for the table that opens the page; by data set."""
