@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pue import PUClassifier, PUData, evaluate
+from pue import Augmentation, PUClassifier, PUData, evaluate
 from pue.bench.datasets import mnist
 from pue.bench.labeling import class_mix
 from pue.propensity import Auto, estimate_propensity
@@ -27,6 +27,7 @@ from pue.propensity import Auto, estimate_propensity
 MIX = {0: 0.65, 2: 0.15, 4: 0.10, 6: 0.07, 8: 0.03}
 ROWS = 50_000
 BASE: dict[str, Any] = {"backbone": "tabular", "epochs": 10, "lr": 1e-3, "weight_decay": 5e-3}
+AUGMENTATION = ("shift", "flip", "rotate", "mixup")
 
 
 def value(text: str) -> Any:
@@ -34,6 +35,13 @@ def value(text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return text
+
+
+def settings_of(pairs: list[str]) -> dict[str, Any]:
+    """Arguments of PUClassifier from NAME=VALUE; shift, flip, rotate and mixup are those of an augmentation."""
+    given = {name: value(text) for name, _, text in (pair.partition("=") for pair in pairs)}
+    augmented = {name: given.pop(name) for name in AUGMENTATION if name in given}
+    return {**BASE, **given, **({"augmentation": Augmentation(**augmented)} if augmented else {})}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +79,7 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     found = problem(args.seed, args.propensity, args.data)
-    settings = BASE | {name: value(text) for name, _, text in (pair.partition("=") for pair in args.set)}
+    settings = settings_of(args.set)
     start = time.process_time()
     classifier = PUClassifier(
         args.method, prior=found.prior, scenario="case_control", random_state=args.seed, **settings

@@ -17,7 +17,7 @@ from itertools import product
 from typing import Any
 
 import torch
-from mnist_tuning import BASE, problem, value
+from mnist_tuning import problem, settings_of
 from torch import nn
 
 from pue import PUClassifier, evaluate
@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--data", help="folder that holds mnist/ (default: $PUE_DATA)")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    settings = BASE | {name: value(text) for name, _, text in (pair.partition("=") for pair in args.set)}
+    settings = settings_of(args.set)
     for seed, kind in product(map(int, args.seeds.split(",")), args.kinds.split(",")):
         found = problem(seed, kind, args.data)
         memory: dict[str, Any] = {}
