@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 NOTES = {
+    "mnist": (
+        "The rows of uPU and PUbN are trained on images shifted by up to one pixel, all others on images as they are "
+        "(docs/lab/tuning.md): compare a row with the paper's and with its plain row, but uPU and PUbN not with others."
+    ),
     "alzheimer": (
         "The official folders hold slices of the same 200 people: 1 to 25 of each in the training set, 26 to 32 in the "
         "test set. What a row measures here is to a large part whether it recognises people. The row communities does "

@@ -89,17 +89,17 @@ def _nothing(row: object) -> None:
 
 def _lines(dataset: str, suites: Mapping[str, Sequence[Record]]) -> Iterator[Line]:
     groups = _shown(group(dataset, suites.get(dataset, ())))
-    ceiling = groups.get(SUPERVISED)
+    ceiling = groups[SUPERVISED].metric("accuracy") if SUPERVISED in groups else None
     printed = {row.name: row.metrics["accuracy"] for row in PAPER if (row.suite, row.dataset) == (dataset, dataset)}
     for method in BASES:
         name = DISPLAY[method]
         names = {kind: name + ending for kind, ending in KINDS.items()}
         ours = {kind: groups[row].metric("accuracy") for kind, row in names.items() if row in groups}
         paper = {kind: printed[row] for kind, row in names.items() if row in printed}
-        yield Line(dataset, name, ours, paper, ceiling and ceiling.metric("accuracy"))
+        yield Line(dataset, name, ours, paper, ceiling)
     named = _shown(each for suite in suites for each in group(suite, suites[suite]) if _is_structure(each, dataset))
     ours = {"plain": named[STRUCTURE].metric("accuracy")} if named else {}
-    yield Line(dataset, STRUCTURE, ours, {}, ceiling and ceiling.metric("accuracy"))
+    yield Line(dataset, STRUCTURE, ours, {}, ceiling)
 
 
 def _is_structure(each: Group, dataset: str) -> bool:
