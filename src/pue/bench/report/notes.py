@@ -23,7 +23,7 @@ NOTES = {
 REMARKS = {
     "alzheimer": (
         "Alzheimer: both official folders hold scans of the same 200 people, so these numbers say how well people are "
-        "recognised; with no person in both parts little is left (its own section)."
+        "recognised. Another section has the same rows with no person in both parts: they are lower there."
     ),
 }
 """The same in a sentence, for the table that opens the page; by data set."""
