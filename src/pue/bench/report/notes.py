@@ -21,7 +21,7 @@ NOTES = {
     ),
 }
 REMARKS = {
-    "mnist": "MNIST: uPU and PUbN see images shifted by up to a pixel, the others do not; compare rows with the paper's.",
+    "mnist": "MNIST: uPU and PUbN see images shifted by up to a pixel, others do not; compare rows with the paper's.",
     "alzheimer": (
         "Alzheimer: both official folders hold scans of the same 200 people, so these numbers say how well people are "
         "recognised. Another section has the same rows with no person in both parts: they are lower there."
