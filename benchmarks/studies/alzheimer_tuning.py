@@ -17,14 +17,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from mnist_tuning import value
+from mnist_tuning import AUGMENTATION, value
 
 from pue import Augmentation, PUClassifier, Scenario, evaluate
 from pue.bench.datasets import alzheimer
 from pue.bench.labeling import scar
 
 BASE: dict[str, Any] = {"epochs": 20, "lr": 1e-3, "weight_decay": 1e-3, "schedule": "one_cycle", "batch_size": 128}
-AUGMENTATION = ("shift", "flip", "rotate", "mixup")
 
 
 def parts(classes: torch.Tensor, gap: float) -> tuple[torch.Tensor, torch.Tensor]:

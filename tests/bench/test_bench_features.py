@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pue.bench import features as bench_features
 from pue.bench import hidden
 from pue.bench.datasets import DATASETS, LabeledSplit
-from pue.bench.features import RECIPES, seen_by_encoder
+from pue.bench.features import RECIPES, FeatureSet, seen_by_encoder
 from pue.bench.propensities import propensity_identity
 from pue.bench.record import Record
 from pue.bench.run import run
 from pue.bench.spec import Labels, Settings, Spec
-from pue.errors import UnknownName
+from pue.errors import InvalidInput, UnknownName
 from pue.features import fit as fitting
+from pue.propensity.relatives import Relatives
 
 SPEC = Spec(
     "cifar10",
@@ -87,7 +87,38 @@ def test_estimates_on_features_are_other_estimates() -> None:
 
 
 def test_a_recipe_that_changes_has_another_key(tiny: LabeledSplit) -> None:
-    encoders = {wanted.encoder for wanted in bench_features.RECIPES.values()}
+    encoders = {wanted.encoder for wanted in RECIPES.values() if isinstance(wanted, FeatureSet)}
     keys = {recipe.key(tiny.train_x) for recipe in encoders}
     assert len(keys) == len(encoders)
     assert RECIPES["smoke"].encoder.key(tiny.test_x) not in keys
+
+
+def people(n: int, scans: int, seed: int, start: int = 0) -> torch.Tensor:
+    """`scans` images of each of n people, alike but for a little noise."""
+    faces = torch.rand(n + start, 1, 1, 12, 12, generator=torch.Generator().manual_seed(0))[start:]
+    noise = torch.rand(n, scans, 1, 12, 12, generator=torch.Generator().manual_seed(seed))
+    return (255 * (0.9 * faces + 0.1 * noise)).byte().flatten(0, 1)
+
+
+def test_scans_are_seen_by_family_and_a_row_is_not_its_own_relative() -> None:
+    who = torch.arange(120).repeat_interleave(5)
+    split = LabeledSplit("alzheimer", people(120, 5, 1), who % 2, people(120, 2, 2), who[::5].repeat(2) % 2, (1,))
+    seen = seen_by_encoder("families", split)
+    own = seen.train_x.argmax(1).view(120, 5)
+    assert seen.train_x.shape == (600, 120)
+    assert seen.train_x.sum(1).allclose(torch.ones(600))
+    assert bool((own == own[:, :1]).all())
+    assert len(own[:, 0].unique()) == 120
+    assert torch.equal(seen.test_x.argmax(1).view(120, 2), own[:, :2])
+    assert seen.features is not None
+    assert seen.features.cpu_seconds > 0
+    assert seen.checksum == split.checksum
+    # each training row is compared with the others alone: as a new row it would be nearer to its family
+    found = Relatives.fit(split.train_x)
+    elsewhere = [shares.scatter(1, own.view(-1, 1), 0.0).sum(1) for shares in (found.own, found(split.train_x))]
+    assert bool((elsewhere[0] > elsewhere[1]).all())
+
+
+def test_images_without_families_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="do not form families"):
+        Relatives.fit(torch.rand(300, 1, 12, 12, generator=torch.Generator().manual_seed(0)))

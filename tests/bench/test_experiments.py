@@ -252,7 +252,16 @@ def test_the_paper_preset_is_the_paper_s():
 
 def test_every_dataset_has_every_preset():
     every = {(dataset, preset) for dataset in DATASETS for preset in ("paper", "fast", "smoke")}
-    assert set(PRESETS) == every | {("cifar10", "best")}
+    assert set(PRESETS) == every | {("cifar10", "best"), ("alzheimer", "best")}
+
+
+def test_what_repairs_upu_and_pubn_reaches_their_rows_alone():
+    """Shifted images and a sharp first step; with labeled negatives ρ and τ stay the authors'."""
+    for spec in resolve("mnist"):
+        assert spec.settings.shift == (1 if spec.method in ("upu", "pubn") else None), spec.name
+        assert dict(spec.method_options) == ({"sharpness": 10} if spec.method == "pubn" else {})
+    for spec in resolve("negatives", dataset="mnist"):
+        assert dict(spec.method_options) == {"sharpness": 10, "rho": 0.2, "tau": 0.7}
 
 
 def test_rows_are_chosen_by_method_or_by_name():

@@ -72,7 +72,8 @@ def test_what_the_readme_says_of_it(pictures: ModuleType) -> None:
 
 def test_every_picture_is_shown_and_known() -> None:
     pages = [ROOT / "README.md", ROOT / "RESULTS.md", *(ROOT / "docs").rglob("*.md")]
-    shown = {name for page in pages for name in re.findall(r"images/([\w/-]+\.png)", page.read_text())}
+    shown = {name for page in pages for name in re.findall(r"images/([\w/-]+\.(?:png|svg))", page.read_text())}
     folder = ROOT / "docs" / "images"
-    assert {path.relative_to(folder).as_posix() for path in folder.rglob("*.png")} == shown
-    assert {name for name in shown if not name.startswith("results/")} == {"weights.png", "audit.png"}
+    kept = [path for path in folder.rglob("*") if path.suffix in (".png", ".svg")]
+    assert {path.relative_to(folder).as_posix() for path in kept} == shown
+    assert {name for name in shown if not name.startswith(("results/", "tables/"))} == {"weights.png", "audit.png"}

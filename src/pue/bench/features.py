@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from pue.bench.datasets.cache import cache_folder, cached
@@ -15,6 +17,7 @@ from pue.bench.datasets.labeled import FeaturesId, LabeledSplit
 from pue.core.machine import one_thread
 from pue.features import Recipe, StoredEncoder, Views, kept_encoder
 from pue.propensity.patches import fit_patches
+from pue.propensity.relatives import SHARPNESS, Relatives
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,13 @@ class FeatureSet:
     patterns: int = 0
 
 
-RECIPES: dict[str, FeatureSet] = {
+@dataclass(frozen=True)
+class FamilyShares:
+    """How near an image is to every family of near-identical training images (`pue.propensity.relatives`)."""
+
+
+RECIPES: dict[str, FeatureSet | FamilyShares] = {
+    "families": FamilyShares(),
     "simclr-16": FeatureSet(Recipe(epochs=16)),
     "simclr-16+patches": FeatureSet(Recipe(epochs=16), patterns=800),
     "simclr-100+patches": FeatureSet(Recipe(epochs=100), patterns=800),
@@ -38,6 +47,8 @@ RECIPES: dict[str, FeatureSet] = {
 def seen_by_encoder(name: str, split: LabeledSplit) -> LabeledSplit:
     """The same split with features for inputs: what made them saw nothing but training images."""
     wanted = RECIPES[name]
+    if isinstance(wanted, FamilyShares):
+        return _seen_by_family(split)
     with one_thread():
         encoder = kept_encoder(split.train_x, wanted.encoder, cache_folder() / "features")
         train, test = (_encoded(encoder, part) for part in (split.train_x, split.test_x))
@@ -51,6 +62,23 @@ def seen_by_encoder(name: str, split: LabeledSplit) -> LabeledSplit:
     return replace(split, train_x=train, test_x=test, origin=split.checksum, features=cost)
 
 
+def _seen_by_family(split: LabeledSplit) -> LabeledSplit:
+    def make() -> NDArray[np.float32]:
+        wall, cpu = time.perf_counter(), time.process_time()
+        with one_thread():
+            found = Relatives.fit(split.train_x)
+            values = torch.cat([found.own, found(split.test_x)])
+        spent = torch.zeros(1, values.shape[1])
+        spent[0, :2] = torch.tensor([time.perf_counter() - wall, time.process_time() - cpu])
+        return torch.cat([values, spent]).numpy()
+
+    key = f"{split.checksum} {SHARPNESS:g}"
+    kept = torch.from_numpy(cached("relatives", key, make))
+    train, test = torch.split(kept[:-1], [len(split.train_x), len(split.test_x)])
+    cost = FeaturesId(hashlib.sha256(f"families {key}".encode()).hexdigest()[:16], *kept[-1, :2].tolist())
+    return replace(split, train_x=train.clone(), test_x=test.clone(), origin=split.checksum, features=cost)
+
+
 def _encoded(encoder: StoredEncoder, images: Tensor) -> Tensor:
     key = f"{encoder.key} {len(images)} {images.sum(dtype=torch.int64)}"
     return torch.from_numpy(cached("features", key, lambda: encoder(images).numpy()))
@@ -59,7 +87,7 @@ def _encoded(encoder: StoredEncoder, images: Tensor) -> Tensor:
 def _patches(split: LabeledSplit, patterns: int) -> tuple[Tensor, float]:
     """Components of patterns found in training images, of all images, and the processor seconds that took once."""
 
-    def make() -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    def make() -> NDArray[np.float32]:
         began = time.process_time()
         found = fit_patches(split.train_x, patterns=patterns)
         values = torch.cat([found(split.train_x), found(split.test_x)])

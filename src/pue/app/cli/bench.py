@@ -29,7 +29,9 @@ def bench(
     seeds: Annotated[
         str | None, typer.Option(help="How many seeds (6), or which (0, 0,1,2 or 3-5).", show_default="6")
     ] = None,
-    preset: Annotated[str, typer.Option(help="paper, fast, best (features learnt once; cifar10) or smoke.")] = "fast",
+    preset: Annotated[
+        str, typer.Option(help="paper, fast, best (features learnt once; cifar10, alzheimer) or smoke.")
+    ] = "fast",
     dataset: Annotated[str | None, typer.Option(help="Another data set, where the suite has several.")] = None,
     jobs: Annotated[
         int | None, typer.Option(help="Processes, one thread each; 0: none but this.", show_default="cores")

@@ -1,4 +1,5 @@
-"""Four pictures: accuracy by method beside the paper's, the α_e curve, gain against label bias, shares of weight.
+"""Five pictures: the overview, accuracy by method beside the paper's, the α_e curve, gain against label bias, shares of
+weight.
 
 Colors are Okabe and Ito's, told apart by people who are color blind; shapes repeat what colors say.
 """
@@ -8,15 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from pue.bench.record import MeanSd, Record
 from pue.bench.report.groups import Group, bias
+from pue.bench.report.overview import Line
 from pue.bench.report.paper import PAPER, printed_name
 from pue.bench.report.rows import ResultRow, paper_gain
+from pue.bench.suites import title_of
 from pue.files import writing
 
 PLAIN, ESTIMATED, TRUE, OTHER, INK = "#8c8c8c", "#0072b2", "#e69f00", "#009e73", "#222222"
@@ -24,7 +29,43 @@ REGULARIZED = {True: (ESTIMATED, "o", "-"), False: (TRUE, "s", "--"), None: (OTH
 """Color, marker and line with the α_e term, without, and where there is no such term."""
 
 
+_OF_KIND = {"plain": PLAIN, "estimated": ESTIMATED, "true": TRUE}
 KINDS = {"plain": PLAIN, "estimated propensity": ESTIMATED, "true propensity": TRUE, "other rows": OTHER}
+
+
+def overview_dots(lines: Sequence[Line]) -> Figure:
+    """A panel for each data set: what weighting adds to a method, the paper's numbers below it, and the ceiling."""
+    panels = {
+        name: [line for line in lines if line.dataset == name] for name in dict.fromkeys(x.dataset for x in lines)
+    }
+    most = max(map(len, panels.values()))
+    figure = Figure(figsize=(1.0 + 3.3 * len(panels), 1.7 + 0.5 * most), layout="constrained")
+    for axes, (dataset, shown) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+        for y, line in enumerate(shown):
+            _overview_line(axes, y, line)
+        ceiling = shown[0].ceiling
+        if ceiling is not None:
+            axes.axvline(ceiling.mean, ls="--", lw=1.2, color=INK)
+        axes.set_yticks(range(len(shown)), [line.method for line in shown])
+        axes.set_ylim(most - 0.4, -0.6)
+        axes.set_xlabel("test accuracy, %")
+        _finish(figure, axes, title_of(dataset), grid="x")
+    marks = [Line2D([], [], marker="o", ms=7, ls="", color=color, label=kind) for kind, color in _OF_KIND.items()]
+    marks.append(
+        Line2D([], [], marker="D", ms=5, ls="", mfc="white", color=INK, label="the paper's, in the same color")
+    )
+    marks.append(Line2D([], [], ls="--", lw=1.2, color=INK, label="all classes known"))
+    figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), frameon=False, fontsize=9)
+    return figure
+
+
+def _overview_line(axes: Axes, y: int, line: Line) -> None:
+    for found, place, marker, face in ((line.ours, y - 0.1, "o", None), (line.paper, y + 0.22, "D", "white")):
+        ends = [found[kind].mean for kind in _OF_KIND if kind in found]
+        axes.plot([min(ends), max(ends)] if ends else [], [place] * (2 if ends else 0), lw=1, color=PLAIN, alpha=0.6)
+        for kind, spread in found.items():
+            color, size = _OF_KIND[kind], 7 if face is None else 5
+            axes.plot([spread.mean], [place], marker, ms=size, mfc=face or color, mec=color, zorder=3)
 
 
 def accuracy_dots(rows: Sequence[ResultRow], title: str) -> Figure:
@@ -116,8 +157,14 @@ def share_bars(classes: Sequence[str], shares: Mapping[str, Sequence[float]], li
     return _finish(figure, axes, title, grid="y")
 
 
+_WRITTEN: dict[str, dict[str, Any]] = {
+    ".png": {"dpi": 150, "metadata": {"Software": None}},
+    ".svg": {"metadata": {"Date": None, "Creator": None}},
+}
+
+
 def save(figure: Figure, path: Path) -> Path:
-    """Write a picture as PNG; the same picture gives the same bytes."""
+    """Write a picture as its name says, .png or .svg; the same picture gives the same bytes."""
     return save_all({path: figure})[0]
 
 
@@ -126,7 +173,8 @@ def save_all(figures: Mapping[Path, Figure]) -> list[Path]:
     with ExitStack() as stack:
         for path, figure in figures.items():
             partial = stack.enter_context(writing(path))
-            figure.savefig(partial, dpi=150, format="png", metadata={"Software": None})
+            with rc_context({"svg.hashsalt": path.name, "svg.fonttype": "none"}):
+                figure.savefig(partial, format=path.suffix[1:], **_WRITTEN[path.suffix])
     return list(figures)
 
 
