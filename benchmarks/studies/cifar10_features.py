@@ -1,7 +1,7 @@
 """Where the preset `best` of CIFAR-10 comes from: what features are worth, and settings on a part of the training set.
 
-    python benchmarks/studies/cifar10_features.py --features simclr-16+patches --data DATA probe
-    python benchmarks/studies/cifar10_features.py --features simclr-16+patches --data DATA rows \
+    python benchmarks/studies/cifar10_features.py --features simclr-30+patches --data DATA probe
+    python benchmarks/studies/cifar10_features.py --features simclr-30+patches --data DATA rows \
         --methods nnpu,distpu --propensities none,patches,true --set backbone=tabular epochs=10 weight_decay=1e-4
 
 Trains on the first 40,000 training images (800 labels in the paper's mix) and judges by the true classes of the other
@@ -86,7 +86,7 @@ def accuracy(method: str, hidden: Hidden, e: Tensor | None, seed: int, settings:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["probe", "rows"])
-    parser.add_argument("--features", default="simclr-16+patches")
+    parser.add_argument("--features", default="simclr-30+patches")
     parser.add_argument("--methods", default="nnpu,distpu")
     parser.add_argument("--propensities", default="none,patches,true")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="arguments of PUClassifier")

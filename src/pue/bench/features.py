@@ -35,8 +35,8 @@ class FamilyShares:
 
 RECIPES: dict[str, FeatureSet | FamilyShares] = {
     "families": FamilyShares(),
-    "simclr-16": FeatureSet(Recipe(epochs=16)),
-    "simclr-16+patches": FeatureSet(Recipe(epochs=16), patterns=800),
+    "simclr-30": FeatureSet(Recipe(epochs=30)),
+    "simclr-30+patches": FeatureSet(Recipe(epochs=30), patterns=800),
     "simclr-100+patches": FeatureSet(Recipe(epochs=100), patterns=800),
     "smoke": FeatureSet(Recipe(epochs=1, batch_size=64, widths=(4, 8, 8), views=Views(size=16)), patterns=4),
 }

@@ -18,6 +18,7 @@ from pue.propensity.em import LBE, DeepSAREM
 from pue.propensity.estimate import LabeledPropensity, estimate_propensity, judge_propensity, training_propensity
 from pue.propensity.groups import Constant, Groups
 from pue.propensity.known import Known
+from pue.propensity.likely import Likely
 from pue.propensity.logistic import Logistic
 from pue.propensity.neighbors import Neighbors
 from pue.propensity.network import Network
@@ -34,6 +35,7 @@ PROPENSITIES: dict[str, PropensityEstimator] = {
     "constant": Constant(),
     "double_logistic": DoubleLogistic(),
     "lbe": LBE(),
+    "likely": Likely(),
     "local_certainty": LocalCertainty(),
     "logistic": Logistic(),
     "neighbors": CrossFit(Neighbors(), 10),
@@ -59,8 +61,8 @@ def find_propensity(chosen: str | PropensityEstimator) -> PropensityEstimator:
 
 __all__ = [
     "FLOOR", "LBE", "PROPENSITIES", "SAREM", "Anchor", "Auto", "Boosted", "Communities", "Constant", "CrossFit",
-    "DeepSAREM", "DoubleLogistic", "Groups", "Known", "LabeledPropensity", "LocalCertainty", "Logistic", "Neighbors",
-    "Network", "Patches", "Pool", "PropensityEstimator", "PropensityModel", "PropensityReport", "clip_propensity",
-    "estimate_propensity", "find_propensity", "fit_estimator", "judge_propensity", "negatives_for_positives",
-    "training_propensity",
+    "DeepSAREM", "DoubleLogistic", "Groups", "Known", "LabeledPropensity", "Likely", "LocalCertainty", "Logistic",
+    "Neighbors", "Network", "Patches", "Pool", "PropensityEstimator", "PropensityModel", "PropensityReport",
+    "clip_propensity", "estimate_propensity", "find_propensity", "fit_estimator", "judge_propensity",
+    "negatives_for_positives", "training_propensity",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -107,9 +108,12 @@ class Network:
         self.points = tuple(view(x) for view in self.views)
         self.near = tuple(nearest(points, points, neighbors, themselves=True) for points in self.points)
         """Of every row its nearest, in each view."""
-        self.graph = neighbor_graph(self.near)
         self.has_families = is_image(x) and x.shape[0] <= WHOLE
         self._runs: dict[tuple[float, int], Members] = {}
+
+    @cached_property
+    def graph(self) -> Any:
+        return neighbor_graph(self.near)
 
     def run(self, resolution: float, number: int) -> Members:
         if (resolution, number) not in self._runs:
