@@ -16,7 +16,7 @@ from pue.bench.run import run
 from pue.bench.spec import Labels, Settings, Spec
 from pue.errors import InvalidInput, UnknownName
 from pue.features import fit as fitting
-from pue.propensity.relatives import Relatives
+from pue.features.relatives import Relatives
 
 SPEC = Spec(
     "cifar10",

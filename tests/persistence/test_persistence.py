@@ -516,8 +516,8 @@ NAMES = re.findall(
     CrossFit CrossFitted Dates DeepSAREM Design DistPU DoubleLogistic EpochRecord Forest GroupModel Groups HeldOut
     InputSpec Joint JointModel Known KnownModel LBE LatentClass Likely LikelyModel LinearModel LocalCertainty Logistic
     LogisticModel Monotone Neighbors NeighborsModel Network NetworkModel Numbers PUClassifier PUModel PUWrapper PUbN
-    PatchFeatures Patches PatchesModel Pool Pooled PriorEstimate PropensityReport Reduction Reference Relatives Ridge
-    SAREM SelfPU Sigmoid Steps StoredEncoder Structure Tally Texts Thresholded Training Trees VPU Vectorizer View Vote
+    PatchFeatures Patches PatchesModel Pool Pooled PriorEstimate PropensityReport Reduction Reference Ridge SAREM SelfPU
+    Sigmoid Steps StoredEncoder Structure Tally Texts Thresholded Training Trees VPU Vectorizer View Vote
     array dict estimator float function names number pairs partial precision scenario tensor tuple
     """,
 )

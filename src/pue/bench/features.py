@@ -16,8 +16,8 @@ from pue.bench.datasets.cache import cache_folder, cached
 from pue.bench.datasets.labeled import FeaturesId, LabeledSplit
 from pue.core.machine import one_thread
 from pue.features import Recipe, StoredEncoder, Views, kept_encoder
+from pue.features.relatives import SHARPNESS, Relatives
 from pue.propensity.patches import fit_patches
-from pue.propensity.relatives import SHARPNESS, Relatives
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class FeatureSet:
 
 @dataclass(frozen=True)
 class FamilyShares:
-    """How near an image is to every family of near-identical training images (`pue.propensity.relatives`)."""
+    """How near an image is to every family of near-identical training images (`pue.features.relatives`)."""
 
 
 RECIPES: dict[str, FeatureSet | FamilyShares] = {

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from pue.errors import InvalidInput
-from pue.persistence import kept
 from pue.propensity.duplicates import families
 from pue.propensity.views import looks
 
@@ -17,7 +16,6 @@ SHARPNESS = 8.0
 BLOCK = 1_000
 
 
-@kept
 @dataclass(frozen=True, eq=False)
 class Relatives:
     """x → (n, families), each row's shares sum to one: softmax of −(distance to the nearest image of a family) / h.
