@@ -66,8 +66,8 @@ Both commands go on where they were stopped (`--again` of `tests/fuzz/run.py` ru
 last one makes this page. A case fails on anything but words or whole, finite results: a traceback, a signal, more than
 20 s of processor time, more than 2 GB, a score that is no number, a spoilt file that is believed. Of crashes, *killed*,
 *full*, *broken* and *no memory* say what happened at an operation on the disk (or, *by the clock*, at any moment); *not
-met* is a command that had no such operation. The cases below are those of one state of the code each: altered inputs of
-4a11232, crashes of 29e5beb. What earlier runs of the same seeds found is mended, and listed in the changelog.
+met* is a command that had no such operation. The cases below are those of one state of the code, 180b044.
+What earlier runs of the same seeds found is mended, and listed in the changelog.
 """
 
 
