@@ -168,7 +168,8 @@ positives (*scar*), or up to seven times as likely at one end of two columns, on
 The second makes this page from the [records](../results/coverage.jsonl) and fails where a cell falls short of 95 % by
 more than chance does (binomial, 5 % for a table of cells). A test of the suite makes the page again and computes a few
 records anew. Columns sum over the other of separation and number of labels; the cells that are checked are finer.
-{refused} of {fits} fits were refused because no feature told labeled rows from the others, as is right at 0 sd.
+{refused} of {fits} fits were refused because no feature told labeled rows from the others: at 0 sd, as is right, or
+with 20 labels or fewer.
 `UNSEEN`, `MOST_LABELED` and `FEW_LABELS` were settled after a look at seeds 1000 to 1002, without a search. That every
 second world puts what was not seen among the clearest rows came after a look at fits of seed 0; that intervals hold the
 labels' own account, after one at seeds 0 and 1; that they hold how unlike the models of folds are, after one at seeds
