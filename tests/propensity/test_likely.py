@@ -8,7 +8,7 @@ import torch
 
 from pue.core.data import PUData, Scenario
 from pue.errors import InvalidInput
-from pue.propensity.likely import HOPS, Likely, smoothed
+from pue.propensity.likely import HOPS, Likely, _Problem, smoothed
 from pue.propensity.logistic import Logistic
 
 RATES = np.array([0.4, 0.05, 0.0])
@@ -95,3 +95,21 @@ def test_settings_that_make_no_sense_are_refused() -> None:
     for settings in ({"rounds": 0}, {"folds": 1}, {"components": 0}, {"neighbors": 0}):
         with pytest.raises(InvalidInput, match="must be at least 1, folds at least 2"):
             Likely(**settings)
+
+
+def test_likely_positives_and_labeled_rows_make_up_the_share_of_positives() -> None:
+    """Twin: unlabeled rows from the highest score down, until the mass of the positives is reached."""
+    rng = np.random.default_rng(0)
+    n, prior = 60, 0.4
+    mass, score, known = rng.uniform(0.5, 2.0, n), rng.normal(size=n), rng.random(n) < 0.15
+    rows, fold = np.zeros((n, 1)), np.zeros(n, dtype=np.int64)
+    problem = _Problem(rows[known], mass[known], fold[known], rows, mass, fold, known, prior, odds=False)
+    wanted, twin = prior * mass.sum() - mass[known].sum(), set()
+    for row in sorted(np.flatnonzero(~known), key=lambda row: -score[row]):
+        if wanted <= 0:
+            break
+        twin.add(int(row))
+        wanted -= mass[row]
+    found = problem.likely(score)
+    assert set(np.flatnonzero(found).tolist()) == twin
+    assert prior * mass.sum() <= mass[found | known].sum() <= prior * mass.sum() + mass.max()
