@@ -19,14 +19,16 @@ from pue.core.randomness import derive
 from pue.core.risks import binary_entropy, nnpu, no_reduction, upu
 from pue.core.weights import RowWeights, biased_negatives, normalized_inverse_propensity, pubn, pubn_threshold, uniform
 from pue.errors import InvalidInput
-from pue.methods import DistPU, PUbN, SelfPU, Task, find_method
+from pue.methods import DistPU, PUbN, SelfPU, Task, Taught, find_method
 from pue.methods.distpu import PseudoLabels
 from pue.methods.pubn import sharpened
 from pue.methods.selfpu import SelfPaced, Students, _rescaled
+from pue.methods.taught import Lessons, nearest_rows
 from pue.methods.thresholds import probabilistic_gap, share_of_population
 from pue.methods.vpu import variational
 from pue.training import Batch, Batching, Checkpointing, Training, score, train
 from pue.training.augment import draw_beta
+from pue.training.averages import follow
 
 PRIOR = 0.5
 
@@ -341,17 +343,111 @@ def test_self_pu_scores_with_the_teachers_who_learn_only_from_students() -> None
         before = [teacher(x) for teacher in pair.teachers]
         torch.testing.assert_close(pair(x), torch.stack(before).mean(0))
     slow = parameters(pair.teachers).clone()
-    pair.teach(0.75)
+    follow(pair.teachers, pair.students, 0.75)
     torch.testing.assert_close(parameters(pair.teachers), slow + 0.25)
     assert not any(parameter.requires_grad for parameter in pair.teachers.parameters())
+
+
+# --- taught
+
+
+def slow_nearest(data: PUData, k: int) -> list[list[int]]:
+    """The k rows of the population nearest to each row, by sorting all distances."""
+    population = population_rows(data.labels, data.scenario)
+    rows, of_all = torch.nonzero(population)[:, 0].tolist(), data.x[population]
+    scaled = ((data.x - of_all.mean(0)) / of_all.std(0, correction=0)).tolist()
+    found = []
+    for i in range(data.n_rows):
+        others = [j for j in rows if j != i]
+        found.append(sorted(others, key=lambda j: sum((a - b) ** 2 for a, b in zip(scaled[i], scaled[j], strict=True)))[:k])
+    return found
+
+
+@pytest.mark.parametrize("scenario", list(Scenario))
+def test_nearest_rows_are_those_of_the_population(scenario: Scenario) -> None:
+    data = sample(80, scenario=scenario)
+    for found, expected in zip(nearest_rows(data, 3).tolist(), slow_nearest(data, 3), strict=True):
+        distances = [float((data.x[found] - data.x[expected]).abs().max())]
+        assert set(found) == set(expected) or max(distances) < 1e-6  # labeled rows have copies in the population
+
+
+@pytest.mark.parametrize("neighbors", [0, 3])
+def test_what_is_heard_is_the_mean_over_neighbors_shifted_to_the_prior(neighbors: int) -> None:
+    data, module = sample(80), network(0)
+    lessons = Lessons(Taught(neighbors=neighbors), data, PRIOR, nnpu(), module)
+    lessons.start_epoch(1, 2, module)
+    said = [1 / (1 + math.exp(-g)) for g in score(module, data.x).tolist()]
+    if neighbors:
+        said = [(said[i] + sum(said[j] for j in near)) / 4 for i, near in enumerate(nearest_rows(data, 3).tolist())]
+    odds = [math.log(p / (1 - p)) for p in said]
+    low, high = -50.0, 50.0
+    unlabeled = [i for i in range(data.n_rows) if not data.labeled[i]]  # the population of case-control data
+    for _ in range(100):
+        shift = (low + high) / 2
+        mean = sum(1 / (1 + math.exp(-odds[i] - shift)) for i in unlabeled) / len(unlabeled)
+        low, high = (shift, high) if mean < PRIOR else (low, shift)
+    expected = [1.0 if data.labeled[i] else 1 / (1 + math.exp(-g - shift)) for i, g in enumerate(odds)]
+    assert lessons.heard.tolist() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("beta", [0.0, 1.0])
+def test_lessons_are_their_slow_twin(beta: float) -> None:
+    data, module, quick = sample(80), network(0), network(1)
+    weights = uniform(data.labels, prior=PRIOR, scenario=data.scenario)
+    lessons = Lessons(Taught(neighbors=3, mixup=beta, weight=0.7, decay=0.75), data, PRIOR, nnpu(), module)
+    lessons.start_epoch(1, 2, module)
+    before = parameters(lessons.teacher)
+    found = lessons(batch(data, quick, weights))
+    torch.testing.assert_close(parameters(lessons.teacher), 0.75 * before + 0.25 * parameters(quick))
+    share, partner = 1.0, list(range(data.n_rows))
+    if beta:
+        generator = torch.Generator().manual_seed(1)
+        share = draw_beta(beta, generator)
+        partner = torch.randperm(data.n_rows, generator=generator).tolist()
+    mixed = quick(share * data.x + (1 - share) * data.x[partner]).tolist()
+    heard, loss = lessons.heard.tolist(), 0.0
+    for i, g in enumerate(mixed):
+        target = share * heard[i] + (1 - share) * heard[partner[i]]
+        chance = 1 / (1 + math.exp(-g))
+        loss -= (target * math.log(chance) + (1 - target) * math.log(1 - chance)) / data.n_rows
+    scores = quick(data.x)
+    expected = nnpu()(scores, weights).item() + 0.7 * loss
+    assert found.value.item() == pytest.approx(expected, rel=1e-9)
+    assert len(found.sums) == len(lessons.terms)
+    found.value.backward()
+    assert all(tensor.grad is None for tensor in lessons.teacher.parameters())
+
+
+def test_the_teacher_is_the_result_and_without_lessons_there_is_none() -> None:
+    data = sample()
+    made = []
+
+    class Spy(Task):
+        def train(self, network, weights, risk, *, stage=0, **changes):  # type: ignore[no-untyped-def]
+            made.append((changes["epochs"], risk))
+            return super().train(network, weights, risk, stage=stage, **changes)
+
+    fitted = Taught(neighbors=3).fit(Spy(**vars(task(data, epochs=5))))
+    assert [epochs for epochs, _ in made] == [2, 3]
+    torch.testing.assert_close(parameters(fitted.model), parameters(made[1][1].teacher), rtol=0, atol=0)
+    made.clear()
+    alone = Taught(warm_up=1.0).fit(Spy(**vars(task(data, epochs=5))))
+    plain = find_method("nnpu").fit(task(data, epochs=5))
+    torch.testing.assert_close(parameters(alone.model), parameters(plain.model), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("wrong", [{"warm_up": 0.0}, {"decay": 1.0}, {"neighbors": -1}, {"mixup": -1.0}, {"weight": 0.0}])
+def test_taught_refuses_settings_that_cannot_be(wrong: dict[str, float]) -> None:
+    with pytest.raises(InvalidInput, match="warm_up must lie in"):
+        Taught(**wrong)  # type: ignore[arg-type]
 
 
 # --- all of them
 
 
-@pytest.mark.parametrize(("method", "stage"), [(DistPU(), 1), (PUbN(), 1), (SelfPU(), 0)])
+@pytest.mark.parametrize(("method", "stage"), [(DistPU(), 1), (PUbN(), 1), (SelfPU(), 0), (Taught(neighbors=3), 1)])
 def test_a_method_stopped_in_any_stage_goes_on_to_the_same_parameters(
-    method: DistPU | PUbN | SelfPU, stage: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    method: DistPU | PUbN | SelfPU | Taught, stage: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = sample()
     whole = method.fit(task(data, epochs=6)).model

@@ -517,7 +517,7 @@ NAMES = re.findall(
     InputSpec Joint JointModel Known KnownModel LBE LatentClass Likely LikelyModel LinearModel LocalCertainty Logistic
     LogisticModel Monotone Neighbors NeighborsModel Network NetworkModel Numbers PUClassifier PUModel PUWrapper PUbN
     PatchFeatures Patches PatchesModel Pool Pooled PriorEstimate PropensityReport Reduction Reference Ridge SAREM SelfPU
-    Sigmoid Steps StoredEncoder Structure Tally Texts Thresholded Training Trees VPU Vectorizer View Vote
+    Sigmoid Steps StoredEncoder Structure Tally Taught Texts Thresholded Training Trees VPU Vectorizer View Vote
     array dict estimator float function names number pairs partial precision scenario tensor tuple
     """,
 )

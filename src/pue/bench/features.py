@@ -37,7 +37,7 @@ RECIPES: dict[str, FeatureSet | FamilyShares] = {
     "families": FamilyShares(),
     "simclr-30": FeatureSet(Recipe(epochs=30)),
     "simclr-30+patches": FeatureSet(Recipe(epochs=30), patterns=800),
-    "simclr-100+patches": FeatureSet(Recipe(epochs=100), patterns=800),
+    "simclr-60+patches": FeatureSet(Recipe(epochs=60), patterns=800),
     "smoke": FeatureSet(Recipe(epochs=1, batch_size=64, widths=(4, 8, 8), views=Views(size=16)), patterns=4),
 }
 """Name of a setting → the features. To change one is to change its name: records go by it."""

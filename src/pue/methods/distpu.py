@@ -15,7 +15,7 @@ from pue.methods.composition import pu_weights
 from pue.methods.protocol import Fitted, Task
 from pue.persistence import kept
 from pue.training import Batch, Objective, StepRisk, score, step_risk
-from pue.training.augment import draw_beta, draw_partners
+from pue.training.augment import draw_blend
 
 
 @kept
@@ -86,12 +86,7 @@ class PseudoLabels(Objective):
         risk = dist_pu(self.prior, entropy=max(rising, 1e-30))  # zero would leave the term out, and the sums have names
         scores = batch.network(batch.x).clamp(-10, 10)
         base = step_risk(risk, scores, batch)
-        share = draw_beta(options.beta, batch.generator)
-        partner = draw_partners(len(batch.x), batch.generator, batch.part).to(batch.x.device)
-
-        def blend(values: Tensor) -> Tensor:
-            return share * values + (1 - share) * batch.part.whole(values)[partner]
-
+        blend = draw_blend(batch.x, options.beta, batch.generator, batch.part)
         mixed = batch.network(blend(batch.x)).clamp(-10, 10)
         target = blend(self.pseudo[batch.rows].to(mixed))
         cross_entropy = functional.binary_cross_entropy_with_logits(mixed, target, reduction="none")

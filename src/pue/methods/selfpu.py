@@ -19,6 +19,7 @@ from pue.methods.composition import pu_weights
 from pue.methods.protocol import Fitted, Task
 from pue.persistence import kept
 from pue.training import Batch, Objective, StepRisk, score, step_risk
+from pue.training.averages import follow
 from pue.training.processes import place
 
 
@@ -75,16 +76,6 @@ class Students(nn.Module):
         self.teachers.eval()
         return self
 
-    @torch.no_grad()
-    def teach(self, decay: float) -> None:
-        """Teachers ← decay · teachers + (1 − decay) · students, batch norm's statistics included."""
-        slow, quick = self.teachers.state_dict(), self.students.state_dict()
-        for name, tensor in slow.items():
-            if tensor.is_floating_point():
-                tensor.lerp_(quick[name], 1 - decay)
-            else:
-                tensor.copy_(quick[name])
-
 
 class SelfPaced(Objective):
     """The loss of both students; which rows each of them trusts is a buffer, renewed at the start of an epoch."""
@@ -128,7 +119,8 @@ class SelfPaced(Objective):
         assert isinstance(network, Students)
         done = batch.epoch / batch.epochs
         self.lessons += self._mutual(done)
-        network.teach(min(1 - 1 / (float(self.lessons) + 1), 0.999))  # until they are needed, teachers are copies
+        slow = min(1 - 1 / (float(self.lessons) + 1), 0.999)  # until they are needed, teachers are copies
+        follow(network.teachers, network.students, slow)
         value, corrected, sums = batch.x.new_zeros(()), False, []
         scores = [student(batch.x) for student in network.students]
         with torch.no_grad():

@@ -47,12 +47,16 @@ class Structure:
 
     def near(self, x: Features) -> Tensor:
         """(n, views × neighbors): the rows of the graph that are nearest to each row, in every view."""
-        pairs = zip(self.views, self.points, strict=True)
-        return torch.cat([nearest(view(x), points, self.neighbors) for view, points in pairs], dim=1)
+        return near_in(self.views, self.points, x, self.neighbors)
 
     def join(self, x: Features) -> Tensor:
         """(n, runs): the community that most of its neighbors belong to."""
         return joined(self.member, self.near(x))
+
+
+def near_in(views: Sequence[View], points: Sequence[Tensor], x: Features, k: int) -> Tensor:
+    """(n, views × k): which of the points are nearest to each row, in every view."""
+    return torch.cat([nearest(view(x), among, k) for view, among in zip(views, points, strict=True)], dim=1)
 
 
 def joined(member: Tensor, near: Tensor) -> Tensor:
@@ -110,6 +114,10 @@ class Network:
         """Of every row its nearest, in each view."""
         self.has_families = is_image(x) and x.shape[0] <= WHOLE
         self._runs: dict[tuple[float, int], Members] = {}
+
+    def near_to(self, x: Features) -> Tensor:
+        """(n, views × neighbors): of other rows, the nearest of these, in each view."""
+        return near_in(self.views, self.points, x, self.neighbors)
 
     @cached_property
     def graph(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -89,13 +90,21 @@ def mixup(
 
     Every PU risk is linear in the weights, so this is mixup with soft labels for all of them; total mass is unchanged.
     """
+    blend = draw_blend(x, alpha, generator, part)
+    return blend(x), RowWeights(blend(weights.positive), blend(weights.negative))
+
+
+def draw_blend(
+    x: Tensor, alpha: float, generator: torch.Generator, part: Part = ALONE
+) -> Callable[[Tensor], Tensor]:
+    """λv + (1 − λ)v' for any values v of the rows of x: one λ ~ Beta(α, α) and one partner a row for all of them."""
     share = draw_beta(alpha, generator)
     partner = draw_partners(len(x), generator, part).to(x.device)
 
     def blend(values: Tensor) -> Tensor:
         return share * values + (1 - share) * part.whole(values)[partner]
 
-    return blend(x), RowWeights(blend(weights.positive), blend(weights.negative))
+    return blend
 
 
 def draw_partners(own: int, generator: torch.Generator, part: Part = ALONE) -> Tensor:
