@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from pue.app.sources.problems import require_column
+from pue.app.sources.vectors import parts_of
 from pue.core.data import require_propensity
 from pue.errors import InvalidInput
 
@@ -36,6 +37,11 @@ class Roles:
     def __post_init__(self) -> None:
         if any(value != value for value in self.nodata):
             raise InvalidInput("NaN is a missing value already: --nodata takes a number such as -9999.")
+
+    def within(self, names: Sequence[str]) -> Roles:
+        """The same roles where a column of vectors that is ignored or kept stands for all of its places."""
+        ignore, keep = (tuple(part for name in given for part in parts_of(name, names)) for given in (self.ignore, self.keep))
+        return replace(self, ignore=ignore, keep=keep)
 
     @property
     def special(self) -> list[str]:

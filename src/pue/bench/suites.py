@@ -156,6 +156,7 @@ DISPLAY = {
     "sarem": "SAR-EM",
     "selfpu": "Self-PU",
     "supervised": "supervised",
+    "taught": "taught",
     "tmi": "tMI",
     "upu": "uPU",
     "vpu": "VPU",

@@ -84,6 +84,7 @@ def compare(
     recipe = shared.recipe_of(propensity, prior, scenario, seed, **labeling, **training)
     with voice.notes():
         source = shared.open_data(data, labels, image_size, label=label, positive=positive)
+        roles = roles.within(source.columns)
     usual: Sequence[str] = IMAGE_CANDIDATES if source.kind == "images" else CANDIDATES
     usual = [name.replace("+auto", "+known") if roles.propensity else name for name in usual]
     wanted = [text.strip() for text in candidates.split(",") if text.strip()] or usual

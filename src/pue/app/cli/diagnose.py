@@ -55,6 +55,7 @@ def diagnose(
     recipe = shared.recipe_of(propensity, prior, scenario, seed, **labeling)
     with voice.notes():
         source = shared.open_data(data, labels, image_size, label=label, positive=positive)
+        roles = roles.within(source.columns)
     with voice.notes():
         voice.say(f"reading {data}")
         rows = read_rows(source, roles, scenario=scenario, seed=seed)

@@ -114,6 +114,7 @@ def fit(
     recipe = shared.recipe_of(propensity, prior, scenario, seed, **others)
     with voice.notes():
         source = shared.open_data(data, labels, image_size, label=label, positive=positive)
+        roles = roles.within(source.columns)
     with voice.notes(), open_engine(engine, address, workers) as cluster, process_group():
         if cluster is None:
             model = fit_source(source, roles, recipe, memory=allowed, audit=audit or (), say=voice.say)

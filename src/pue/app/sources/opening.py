@@ -21,7 +21,8 @@ from pue.app.sources.held import open_json_lines, open_sheet
 from pue.app.sources.partitioned import open_partitioned, partitions
 from pue.app.sources.problems import near, require_bytes, suffix_of
 from pue.app.sources.standard_input import STANDARD, spooled
-from pue.app.sources.stored_table import BATCH
+from pue.app.sources.stored_table import BATCH, StoredTable
+from pue.app.sources.vectors import with_vectors_spread
 from pue.errors import InvalidInput, MissingData, listed
 
 __all__ = ["BATCH", "FORMATS", "Source", "open_source"]
@@ -76,9 +77,13 @@ def open_source(
     holds Parquet files, the parts of one table, perhaps in folders key=value, or images. `labels` is the table that
     names the images in a column `file`, relative to the folder; without it the one CSV in the folder, and without any
     all images, by name. `image_size` (height, width) resizes them; without it all must have the size of the first, and
-    images in an array must have it already.
+    images in an array must have it already. Columns of vectors are spread over columns of numbers (`vectors`).
     """
-    path = here(path)
+    source = _opened(here(path), labels, image_size)
+    return with_vectors_spread(source) if isinstance(source, StoredTable) else source
+
+
+def _opened(path: Path, labels: str | Path | None, image_size: int | tuple[int, int] | None) -> Source:
     try:
         str(path).encode()
     except UnicodeEncodeError as error:
