@@ -3,7 +3,7 @@
     1   nnPU with the weights, for a share of the epochs
     2   nnPU + lessons.   Before each epoch the teacher scores all rows; what it says of a row is averaged with what it
         says of the row's nearest rows (structure), and shifted so that the mean over the population is π; labeled rows
-        are positive. The network learns these soft labels on views of its own: augmented, and blended with a partner.
+        are positive. The network learns these soft labels from views of its own, augmented if images are.
 
 Classes that form regions are named as a whole in this way, also where few of their labels were drawn.
 """
@@ -35,7 +35,7 @@ from pue.training.averages import follow
 @kept
 @dataclass(frozen=True)
 class Taught:
-    """nnPU, then soft labels of an averaged teacher and of each row's neighbors; docs/lab/features.md has an ablation."""
+    """nnPU, then soft labels of an averaged teacher and of each row's neighbors; docs/lab/taught.md has an ablation."""
 
     warm_up: float = 0.5
     """Share of the epochs without a teacher."""
@@ -43,8 +43,8 @@ class Taught:
     """Of the teacher, a step; 0: the network as it is at the start of an epoch."""
     neighbors: int = 10
     """Nearest rows that are heard, in each view of the structure; 0: none."""
-    mixup: float = 1.0
-    """β of the blends, λ ~ Beta(β, β); 0: rows as they are."""
+    mixup: float = 0.0
+    """β of blends of two rows and their lessons, λ ~ Beta(β, β); 0: none."""
     weight: float = 1.0
     """Of the lessons beside the risk."""
     summary: str = "nnPU, then soft labels of an averaged teacher, heard beside those of each row's neighbors"
