@@ -36,14 +36,16 @@ def main() -> None:
     of = np.array([np.bincount(classes[own.numpy()]).argmax() for own in member])
     ordered, nearest = np.sort(apart, axis=1), apart.argmin(1)
     ratio = ordered[:, 0] / ordered[:, 5]
-    print(f"{count} families; scans of one are linked up to {found.distance:.3f}, the nearest two families are "
-          f"{ordered[:, 0].min():.3f} apart, the median family {np.median(ordered[:, 0]):.3f} from its nearest")  # fmt: skip
+    print(f"{count} families; scans of one are linked up to {found.distance:.3f}")
+    near = ordered[:, 0]
+    print(f"the nearest two families are {near.min():.3f} apart, the median family {np.median(near):.3f} from another")
     print("nearest / sixth, quantiles 0, .05, .5, 1:", np.round(np.quantile(ratio, [0, 0.05, 0.5, 1]), 3))
     chance = float((np.bincount(of) ** 2).sum()) / count**2
+    print(f"by chance, the nearest has the same diagnosis: {chance:.2f}; without dementia: {np.mean(of == 0):.2f}")
     for name, order in (("smallest ratio", np.argsort(ratio)), ("densest place", np.argsort(ordered[:, 5]))):
         first = order[:25]
-        print(f"the 25 of the {name}: nearest of the same diagnosis {np.mean(of[first] == of[nearest[first]]):.2f} "
-              f"(by chance {chance:.2f}), without dementia {np.mean(of[first] == 0):.2f} (all: {np.mean(of == 0):.2f})")  # fmt: skip
+        alike, healthy = np.mean(of[first] == of[nearest[first]]), np.mean(of[first] == 0)
+        print(f"the 25 of the {name}: {alike:.2f} and {healthy:.2f}")
 
 
 if __name__ == "__main__":

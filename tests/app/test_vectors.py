@@ -113,7 +113,11 @@ def test_the_command_line_learns_from_vectors_and_leaves_them_out(tmp_path: Path
     rng = np.random.default_rng(1)
     positive = np.arange(ROWS) % 2 == 0
     v = rng.normal(size=(ROWS, 3)) + 2 * positive[:, None]
-    columns = {"s": (positive & (rng.random(ROWS) < 0.4)).astype(int), "v": list(v), "x": rng.normal(size=ROWS) + 2 * positive}
+    columns = {
+        "s": (positive & (rng.random(ROWS) < 0.4)).astype(int),
+        "v": list(v),
+        "x": rng.normal(size=ROWS) + 2 * positive,
+    }
     parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
     common = ("fit", tmp_path / "t.parquet", "--label", "s", "--prior", 0.5, "--quiet")
     assert run(*common, "-o", tmp_path / "m")[0] == 0

@@ -19,11 +19,11 @@ from pue.core.randomness import derive
 from pue.core.risks import binary_entropy, nnpu, no_reduction, upu
 from pue.core.weights import RowWeights, biased_negatives, normalized_inverse_propensity, pubn, pubn_threshold, uniform
 from pue.errors import InvalidInput
-from pue.methods import DistPU, PUbN, SelfPU, Task, Taught, find_method
+from pue.methods import AveragedTeacher, DistPU, PUbN, SelfPU, Task, find_method
 from pue.methods.distpu import PseudoLabels
 from pue.methods.pubn import sharpened
 from pue.methods.selfpu import SelfPaced, Students, _rescaled
-from pue.methods.taught import Lessons, nearest_rows
+from pue.methods.teacher import Lessons, nearest_rows
 from pue.methods.thresholds import probabilistic_gap, share_of_population
 from pue.methods.vpu import variational
 from pue.training import Batch, Batching, Checkpointing, Training, score, train
@@ -348,7 +348,7 @@ def test_self_pu_scores_with_the_teachers_who_learn_only_from_students() -> None
     assert not any(parameter.requires_grad for parameter in pair.teachers.parameters())
 
 
-# --- taught
+# --- an averaged teacher
 
 
 def slow_nearest(data: PUData, k: int) -> list[list[int]]:
@@ -359,7 +359,9 @@ def slow_nearest(data: PUData, k: int) -> list[list[int]]:
     found = []
     for i in range(data.n_rows):
         others = [j for j in rows if j != i]
-        found.append(sorted(others, key=lambda j: sum((a - b) ** 2 for a, b in zip(scaled[i], scaled[j], strict=True)))[:k])
+        found.append(
+            sorted(others, key=lambda j: sum((a - b) ** 2 for a, b in zip(scaled[i], scaled[j], strict=True)))[:k]
+        )
     return found
 
 
@@ -374,7 +376,7 @@ def test_nearest_rows_are_those_of_the_population(scenario: Scenario) -> None:
 @pytest.mark.parametrize("neighbors", [0, 3])
 def test_what_is_heard_is_the_mean_over_neighbors_shifted_to_the_prior(neighbors: int) -> None:
     data, module = sample(80), network(0)
-    lessons = Lessons(Taught(neighbors=neighbors), data, PRIOR, nnpu(), module)
+    lessons = Lessons(AveragedTeacher(neighbors=neighbors), data, PRIOR, nnpu(), module)
     lessons.start_epoch(1, 2, module)
     said = [1 / (1 + math.exp(-g)) for g in score(module, data.x).tolist()]
     if neighbors:
@@ -394,7 +396,7 @@ def test_what_is_heard_is_the_mean_over_neighbors_shifted_to_the_prior(neighbors
 def test_lessons_are_their_slow_twin(beta: float) -> None:
     data, module, quick = sample(80), network(0), network(1)
     weights = uniform(data.labels, prior=PRIOR, scenario=data.scenario)
-    lessons = Lessons(Taught(neighbors=3, mixup=beta, weight=0.7, decay=0.75), data, PRIOR, nnpu(), module)
+    lessons = Lessons(AveragedTeacher(neighbors=3, mixup=beta, weight=0.7, decay=0.75), data, PRIOR, nnpu(), module)
     lessons.start_epoch(1, 2, module)
     before = parameters(lessons.teacher)
     found = lessons(batch(data, quick, weights))
@@ -427,27 +429,31 @@ def test_the_teacher_is_the_result_and_without_lessons_there_is_none() -> None:
             made.append((changes["epochs"], risk))
             return super().train(network, weights, risk, stage=stage, **changes)
 
-    fitted = Taught(neighbors=3).fit(Spy(**vars(task(data, epochs=5))))
+    fitted = AveragedTeacher(neighbors=3).fit(Spy(**vars(task(data, epochs=5))))
     assert [epochs for epochs, _ in made] == [2, 3]
     torch.testing.assert_close(parameters(fitted.model), parameters(made[1][1].teacher), rtol=0, atol=0)
     made.clear()
-    alone = Taught(warm_up=1.0).fit(Spy(**vars(task(data, epochs=5))))
+    alone = AveragedTeacher(warm_up=1.0).fit(Spy(**vars(task(data, epochs=5))))
     plain = find_method("nnpu").fit(task(data, epochs=5))
     torch.testing.assert_close(parameters(alone.model), parameters(plain.model), rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("wrong", [{"warm_up": 0.0}, {"decay": 1.0}, {"neighbors": -1}, {"mixup": -1.0}, {"weight": 0.0}])
-def test_taught_refuses_settings_that_cannot_be(wrong: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    "wrong", [{"warm_up": 0.0}, {"decay": 1.0}, {"neighbors": -1}, {"mixup": -1.0}, {"weight": 0.0}]
+)
+def test_a_teacher_refuses_settings_that_cannot_be(wrong: dict[str, float]) -> None:
     with pytest.raises(InvalidInput, match="warm_up must lie in"):
-        Taught(**wrong)  # type: ignore[arg-type]
+        AveragedTeacher(**wrong)  # type: ignore[arg-type]
 
 
 # --- all of them
 
 
-@pytest.mark.parametrize(("method", "stage"), [(DistPU(), 1), (PUbN(), 1), (SelfPU(), 0), (Taught(neighbors=3), 1)])
+@pytest.mark.parametrize(
+    ("method", "stage"), [(DistPU(), 1), (PUbN(), 1), (SelfPU(), 0), (AveragedTeacher(neighbors=3), 1)]
+)
 def test_a_method_stopped_in_any_stage_goes_on_to_the_same_parameters(
-    method: DistPU | PUbN | SelfPU | Taught, stage: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    method: DistPU | PUbN | SelfPU | AveragedTeacher, stage: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = sample()
     whole = method.fit(task(data, epochs=6)).model

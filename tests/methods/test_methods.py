@@ -50,7 +50,7 @@ def test_every_method_trains(method: str, scenario: str) -> None:
         assert fitted.history_ == []
         return
     assert len(fitted.history_) == (6 if method == "pubn" else 3)
-    if method not in ("distpu", "pubn", "selfpu", "taught"):  # their stages minimise different things
+    if method not in ("distpu", "pubn", "selfpu", "teacher"):  # their stages minimise different things
         assert fitted.history_[-1].risk < fitted.history_[0].risk
 
 

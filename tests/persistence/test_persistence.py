@@ -511,13 +511,14 @@ def test_every_value_of_the_library_is_registered() -> None:
 NAMES = re.findall(
     r"\w+",
     """
-    Anchor AnchorModel Augmentation Auto Batching Boosted BoostedModel BoostedTrees Boosting CalibratedTrees
-    Categories Chosen ColumnProfile Communities CommunitiesModel CommunityNames Composition Constant ConstantModel
-    CrossFit CrossFitted Dates DeepSAREM Design DistPU DoubleLogistic EpochRecord Forest GroupModel Groups HeldOut
-    InputSpec Joint JointModel Known KnownModel LBE LatentClass Likely LikelyModel LinearModel LocalCertainty Logistic
-    LogisticModel Monotone Neighbors NeighborsModel Network NetworkModel Numbers PUClassifier PUModel PUWrapper PUbN
-    PatchFeatures Patches PatchesModel Pool Pooled PriorEstimate PropensityReport Reduction Reference Ridge SAREM SelfPU
-    Sigmoid Steps StoredEncoder Structure Tally Taught Texts Thresholded Training Trees VPU Vectorizer View Vote
+    Anchor AnchorModel Augmentation Auto AveragedTeacher Batching Boosted BoostedModel BoostedTrees Boosting
+    CalibratedTrees Categories Chosen ColumnProfile Communities CommunitiesModel CommunityNames Composition Constant
+    ConstantModel CrossFit CrossFitted Dates DeepSAREM Design DistPU DoubleLogistic EpochRecord Forest GroupModel
+    Groups HeldOut InputSpec Joint JointModel Known KnownModel LBE LatentClass Likely LikelyModel LinearModel
+    LocalCertainty Logistic LogisticModel Monotone Neighbors NeighborsModel Network NetworkModel Numbers
+    PUClassifier PUModel PUWrapper PUbN PatchFeatures Patches PatchesModel Pool Pooled PriorEstimate
+    PropensityReport Reduction Reference Ridge SAREM SelfPU Sigmoid Steps StoredEncoder Structure Tally Texts
+    Thresholded Training Trees VPU Vectorizer View Vote
     array dict estimator float function names number pairs partial precision scenario tensor tuple
     """,
 )

@@ -65,7 +65,7 @@ def methods() -> dict[str, list[float]]:
         "prior": 0.4, "random_state": 0, "backbone": "tabular", "batch_size": 50, "epochs": 10, "progress": False,
     }  # fmt: skip
     found = {}
-    for method in ("upu", "nnpu", "pubn", "distpu", "taught", "vpu"):
+    for method in ("upu", "nnpu", "pubn", "distpu", "teacher", "vpu"):
         clf = PUClassifier(method, **common).fit(data.x, data.labels, propensity=e)
         found[method] = flat(clf.network_)
     mixing = PUClassifier("nnpu", augmentation=Augmentation(mixup=0.5), **common).fit(data.x, data.labels, propensity=e)

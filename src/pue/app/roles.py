@@ -40,7 +40,9 @@ class Roles:
 
     def within(self, names: Sequence[str]) -> Roles:
         """The same roles where a column of vectors that is ignored or kept stands for all of its places."""
-        ignore, keep = (tuple(part for name in given for part in parts_of(name, names)) for given in (self.ignore, self.keep))
+        ignore, keep = (
+            tuple(part for name in given for part in parts_of(name, names)) for given in (self.ignore, self.keep)
+        )
         return replace(self, ignore=ignore, keep=keep)
 
     @property

@@ -156,7 +156,7 @@ DISPLAY = {
     "sarem": "SAR-EM",
     "selfpu": "Self-PU",
     "supervised": "supervised",
-    "taught": "taught",
+    "teacher": "teacher",
     "tmi": "tMI",
     "upu": "uPU",
     "vpu": "VPU",

@@ -19,15 +19,15 @@ from pue.methods.em import LatentClass
 from pue.methods.protocol import Fitted, Method, Task, UsesNegatives
 from pue.methods.pubn import PUbN
 from pue.methods.selfpu import SelfPU
-from pue.methods.taught import Taught
+from pue.methods.teacher import AveragedTeacher
 from pue.methods.thresholds import Thresholded, informative, probabilistic_gap, share_of_population
 from pue.methods.vpu import VPU
 from pue.persistence import keep_functions
 from pue.propensity import LBE, DeepSAREM
 
 __all__ = [
-    "METHODS", "VPU", "CommunityNames", "Composition", "DistPU", "Fitted", "LatentClass", "Method", "PUbN", "SelfPU",
-    "Task", "Taught", "Thresholded", "UsesNegatives", "find_method", "pu_weights",
+    "METHODS", "VPU", "AveragedTeacher", "CommunityNames", "Composition", "DistPU", "Fitted", "LatentClass", "Method",
+    "PUbN", "SelfPU", "Task", "Thresholded", "UsesNegatives", "find_method", "pu_weights",
 ]  # fmt: skip
 
 _NAIVE = Composition("unlabeled rows taken for negatives", naive_weights, lambda prior, loss: risks.upu(loss), logistic)
@@ -53,7 +53,7 @@ METHODS: dict[str, Method] = {
     "selfpu": SelfPU(),
     "supervised": Composition("the ceiling: labels are true classes, 0 is negative", naive_weights,
                               lambda prior, loss: risks.upu(loss), logistic),
-    "taught": Taught(),
+    "teacher": AveragedTeacher(),
     "tmi": Thresholded(_NAIVE, informative, "labeled against the rest, the most informative threshold; no prior"),
     "upu": Composition("unbiased PU risk", pu_weights, lambda prior, loss: risks.upu(loss)),
     "vpu": VPU(),

@@ -94,9 +94,7 @@ def mixup(
     return blend(x), RowWeights(blend(weights.positive), blend(weights.negative))
 
 
-def draw_blend(
-    x: Tensor, alpha: float, generator: torch.Generator, part: Part = ALONE
-) -> Callable[[Tensor], Tensor]:
+def draw_blend(x: Tensor, alpha: float, generator: torch.Generator, part: Part = ALONE) -> Callable[[Tensor], Tensor]:
     """λv + (1 − λ)v' for any values v of the rows of x: one λ ~ Beta(α, α) and one partner a row for all of them."""
     share = draw_beta(alpha, generator)
     partner = draw_partners(len(x), generator, part).to(x.device)

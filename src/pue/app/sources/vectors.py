@@ -21,7 +21,7 @@ from pue.errors import InvalidInput
 LOOKED_AT = 1_024
 """Rows in which the first vector must stand, where the type does not tell the length."""
 LONGEST = 65_536
-"""Places of a vector. A column of longer ones, or of lists whose first is empty, is left as it is: no kind of column."""
+"""Places of a vector. A column of longer ones, or of lists whose first is empty, is left as it is: no kind of any."""
 
 
 def with_vectors_spread(table: StoredTable) -> StoredTable:

@@ -17,9 +17,9 @@ NOTES = {
     ),
     "alzheimer-subjects": (
         "People are found by their looks (datasets.alzheimer.subjects) and a fifth of them held out. What is left of a "
-        "row's accuracy is what it knows about dementia, as far as slices of new people show it. No two families look like "
-        "two scans of one person (docs/lab/tuning.md). Healthy brains look alike, sick ones differ each in its way; the "
-        "row that knows all classes learns the names of people too, and is no ceiling here."
+        "row's accuracy is what it knows about dementia, as far as slices of new people show it. No two families look "
+        "like two scans of one person (docs/lab/tuning.md). Healthy brains look alike, sick ones differ, each in its "
+        "way; the row that knows all classes learns the names of people too, and is no ceiling here."
     ),
 }
 REMARKS = {

@@ -1,7 +1,7 @@
-"""What is each part of the method `taught` worth?
+"""What is each part of the method `teacher` worth?
 
-    python benchmarks/studies/taught.py --data DATA --sets mnist,cifar10 --seeds 100,101 --out docs/results/taught.jsonl
-    python benchmarks/studies/taught.py --out docs/results/taught.jsonl --show
+    python benchmarks/studies/teacher.py --data DATA --seeds 100,101 --out docs/results/teacher.jsonl
+    python benchmarks/studies/teacher.py --out docs/results/teacher.jsonl --show
 
 MNIST as pixels (50,000 training images, the other 10,000 judge) and CIFAR-10 as features learnt without labels (40,000
 and 10,000), labels in the paper's mix, propensities none, estimated and true. Each variant lacks one part, or has one
@@ -35,18 +35,18 @@ from pue.bench.hidden import Hidden, hide
 from pue.bench.presets import LABELS
 from pue.bench.propensities import share_distance
 from pue.files import write_text
-from pue.methods import Method, Taught, find_method
+from pue.methods import AveragedTeacher, Method, find_method
 from pue.propensity import FLOOR, PROPENSITIES
 
 VARIANTS: dict[str, Method] = {
     "nnPU, as many epochs": find_method("nnpu"),
-    "teacher alone": Taught(neighbors=0, mixup=0.0),
-    "teacher, blends": Taught(neighbors=0, mixup=1.0),
-    "teacher, neighbors": Taught(mixup=0.0),
-    "all": Taught(mixup=1.0),
-    "neighbors, the network its own teacher": Taught(mixup=0.0, decay=0.0),
-    "neighbors, lessons count half": Taught(mixup=0.0, weight=0.5),
-    "neighbors, lessons count thrice": Taught(mixup=0.0, weight=3.0),
+    "teacher alone": AveragedTeacher(neighbors=0, mixup=0.0),
+    "teacher, blends": AveragedTeacher(neighbors=0, mixup=1.0),
+    "teacher, neighbors": AveragedTeacher(mixup=0.0),
+    "all": AveragedTeacher(mixup=1.0),
+    "neighbors, the network its own teacher": AveragedTeacher(mixup=0.0, decay=0.0),
+    "neighbors, lessons count half": AveragedTeacher(mixup=0.0, weight=0.5),
+    "neighbors, lessons count thrice": AveragedTeacher(mixup=0.0, weight=3.0),
 }
 
 
@@ -149,7 +149,7 @@ def main() -> None:
     parser.add_argument("--variants", default=",".join(map(str, range(len(VARIANTS)))), help="their numbers")
     parser.add_argument("--seeds", default="100")
     parser.add_argument("--features", default="simclr-60+patches", help="of CIFAR-10")
-    parser.add_argument("--out", type=Path, default=Path("taught.jsonl"))
+    parser.add_argument("--out", type=Path, default=Path("teacher.jsonl"))
     parser.add_argument("--data", help="folder that holds mnist/ and cifar10/ (default: $PUE_DATA)")
     parser.add_argument("--show", action="store_true", help="print the tables of what there is")
     given = parser.parse_args()

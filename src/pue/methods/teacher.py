@@ -1,4 +1,4 @@
-"""A PU risk first; then a slow average of the network teaches it what rows are, and rows are heard beside their nearest.
+"""A PU risk first; then a slow average of the network teaches it what rows are, each heard beside its nearest rows.
 
     1   nnPU with the weights, for a share of the epochs
     2   nnPU + lessons.   Before each epoch the teacher scores all rows; what it says of a row is averaged with what it
@@ -34,8 +34,8 @@ from pue.training.averages import follow
 
 @kept
 @dataclass(frozen=True)
-class Taught:
-    """nnPU, then soft labels of an averaged teacher and of each row's neighbors; docs/lab/taught.md has an ablation."""
+class AveragedTeacher:
+    """nnPU, then soft labels of an averaged teacher and of each row's neighbors; parts and worth: docs/lab/teacher.md."""
 
     warm_up: float = 0.5
     """Share of the epochs without a teacher."""
@@ -75,7 +75,7 @@ class Lessons(Objective):
 
     heard: Tensor
 
-    def __init__(self, settings: Taught, data: PUData, prior: float, risk: Risk, network: nn.Module) -> None:
+    def __init__(self, settings: AveragedTeacher, data: PUData, prior: float, risk: Risk, network: nn.Module) -> None:
         super().__init__()
         self.options, self.prior, self.risk, self.x = settings, prior, risk, data.x
         self.terms = (*risk.terms, "lessons")

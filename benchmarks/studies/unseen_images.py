@@ -1,0 +1,166 @@
+"""Does the default of `pue fit` recover what true propensities gain, on images that nothing was tuned on?
+
+    python benchmarks/studies/unseen_images.py --data DATA --seeds 0-2 --out docs/results/unseen_images.jsonl
+    python benchmarks/studies/unseen_images.py --out docs/results/unseen_images.jsonl --show
+
+*fashion*: 6,000 images of Fashion-MNIST (DATA/fashion_mnist, four idx files), five kinds of clothes positive. *emoji*:
+DATA/emoji/img, a folder for each of four vendors, and emoji.json (the packages emoji-datasource-*), living things
+positive; no emoji is in both parts. Labels by kind, .5 to .04. As images, and as rows of pixels, by nothing but `pue fit` with the
+prior given: propensities none, auto, true. A run that was cut goes on where it was.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # before any import
+
+import argparse
+import gzip
+import json
+import tempfile
+import time
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from pue.app.fit_source import fit_source
+from pue.app.predict import predict_source
+from pue.app.recipe import Recipe
+from pue.app.roles import Roles
+from pue.app.sources.opening import open_source
+from pue.files import write_text
+
+RATES = (0.5, 0.2, 0.1, 0.06, 0.04)
+"""Of a label, kind by kind of the positives."""
+LIVING = ("People & Body", "Smileys & Emotion", "Animals & Nature")
+SIDE = 32
+
+
+@dataclass(frozen=True)
+class Images:
+    x: NDArray[np.uint8]
+    kind: NDArray[np.int64]
+    """Of a positive, which of its kinds; −1: negative."""
+    group: NDArray[np.int64]
+    """What is never in both parts."""
+
+
+def fashion(folder: Path) -> Images:
+    def read(name: str, head: int) -> NDArray[np.uint8]:
+        return np.frombuffer(gzip.decompress((folder / "fashion_mnist" / name).read_bytes()), np.uint8, offset=head)
+
+    x = read("train-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28)[:10_000]
+    classes = read("train-labels-idx1-ubyte.gz", 8)[:10_000].astype(np.int64)
+    return Images(x, np.where(classes % 2 == 0, classes // 2, -1), np.arange(len(x)))
+
+
+def emoji(folder: Path) -> Images:
+    from PIL import Image
+
+    known = json.loads((folder / "emoji" / "emoji.json").read_text())
+    images, kinds, groups = [], [], []
+    for number, about in enumerate(known):
+        for path in sorted((folder / "emoji" / "img").glob(f"*/64/{about['image']}")):
+            with Image.open(path) as opened:
+                seen = opened.convert("RGBA").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
+            on_white = Image.alpha_composite(Image.new("RGBA", seen.size, "white"), seen)
+            images.append(np.asarray(on_white.convert("RGB")))
+            kinds.append(LIVING.index(about["category"]) * 2 if about["category"] in LIVING else -1)
+            groups.append(number)
+    return Images(np.stack(images), np.array(kinds), np.array(groups))
+
+
+@cache
+def images_of(name: str, folder: str) -> Images:
+    return {"fashion": fashion, "emoji": emoji}[name](Path(folder))
+
+
+def write(path: Path, x: NDArray[np.uint8], *, as_rows: bool, **beside: NDArray[Any]) -> Path:
+    np.savez(path, X=x.reshape(len(x), -1) if as_rows else x, **beside)
+    return path
+
+
+def measured(name: str, form: str, kind: str, seed: int, folder: str) -> dict[str, Any]:
+    images, rng = images_of(name, folder), np.random.default_rng(seed)
+    held_out = np.isin(
+        images.group, rng.permutation(np.unique(images.group))[: int(0.4 * len(np.unique(images.group)))]
+    )
+    positive = images.kind >= 0
+    e = np.where(positive, np.array([*RATES, 0.0])[images.kind], np.nan)
+    labeled = rng.random(len(e)) < np.nan_to_num(e)
+    train, rows = ~held_out, form == "pixels"
+    began = time.process_time()
+    with tempfile.TemporaryDirectory() as home:
+        known = {"e": np.where(labeled, e, np.nan)[train]} if kind == "true" else {}
+        path = write(Path(home) / "train.npz", images.x[train], as_rows=rows, s=labeled[train].astype(np.int8), **known)
+        roles = Roles("s", propensity="e" if kind == "true" else None)
+        recipe = Recipe(propensity=None if kind == "none" else "auto", prior=float(positive[train].mean()), seed=seed,
+                        progress=False)  # fmt: skip
+        model = fit_source(open_source(path), roles, recipe)
+        judge = write(Path(home) / "test.npz", images.x[held_out], as_rows=rows)
+        predict_source(model, open_source(judge), Path(home) / "scores.parquet")
+        score = pd.read_parquet(Path(home) / "scores.parquet")["probability"].to_numpy()
+    right = (score >= 0.5) == positive[held_out]
+    return {
+        "set": name, "form": form, "propensity": kind, "seed": seed, "rows": int(train.sum()),
+        "labels": int(labeled[train].sum()), "accuracy": round(100 * float(right.mean()), 3),
+        "method": model.summary.get("method"), "cpu": round(time.process_time() - began, 1),
+    }  # fmt: skip
+
+
+def key(record: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(record[name] for name in ("set", "form", "propensity", "seed"))
+
+
+def shown(records: list[dict[str, Any]]) -> str:
+    """Accuracy, mean ± standard deviation over seeds, and the recovered gain of the means."""
+    lines = ["| images | as | none | auto | true | recovered | seeds |", "|---" * 7 + "|"]
+    for name, form in dict.fromkeys((record["set"], record["form"]) for record in records):
+        own = {kind: [r["accuracy"] for r in records if (r["set"], r["form"], r["propensity"]) == (name, form, kind)]
+               for kind in ("none", "auto", "true")}  # fmt: skip
+        if min(map(len, own.values())) == 0:
+            continue
+        mean = {kind: float(np.mean(values)) for kind, values in own.items()}
+        cells = [
+            f"{mean[kind]:.2f} ± {np.std(values, ddof=min(1, len(values) - 1)):.2f}" for kind, values in own.items()
+        ]
+        recovered = (mean["auto"] - mean["none"]) / (mean["true"] - mean["none"])
+        lines.append(f"| {name} | {form} | {' | '.join(cells)} | {recovered:.2f} | {len(own['auto'])} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default="fashion,emoji")
+    parser.add_argument("--forms", default="images,pixels")
+    parser.add_argument("--seeds", default="0-2", help="first-last")
+    parser.add_argument("--out", type=Path, default=Path("unseen_images.jsonl"))
+    parser.add_argument("--data", help="folder that holds fashion_mnist/ and emoji/ (default: $PUE_DATA)")
+    parser.add_argument("--show", action="store_true", help="print the table of what there is")
+    given = parser.parse_args()
+    found = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
+    if not given.show:
+        warnings.simplefilter("ignore")
+        torch.set_num_threads(1)
+        first, _, last = given.seeds.partition("-")
+        wanted = [(name, form, kind, seed) for seed in range(int(first), int(last or first) + 1)
+                  for name in given.sets.split(",") for form in given.forms.split(",")
+                  for kind in ("none", "auto", "true")]  # fmt: skip
+        done = {key(record) for record in found}
+        for one in (one for one in wanted if one not in done):
+            found.append(measured(*one, given.data or os.environ["PUE_DATA"]))
+            print(json.dumps(found[-1]), flush=True)
+            write_text(given.out, "".join(json.dumps(record) + "\n" for record in found))
+    print(shown(found))
+
+
+if __name__ == "__main__":
+    main()
