@@ -87,7 +87,7 @@ _RANKING = {"backbone": "mlp", "epochs": 4, "batching": "pooled", "labeled_per_b
 """Labeled against the rest: a short training of the network with batch norm ranks best."""
 _NNPU: dict[str, Any] = {"epochs": 20, "weight_decay": 3e-4}
 _MNIST: dict[str, dict[str, Any]] = {
-    **dict.fromkeys(("nnpu", "nnipw", "imbpu", "pusb", "selfpu"), _NNPU),
+    **dict.fromkeys(("nnpu", "nnipw", "imbpu", "pusb", "selfpu", "teacher"), _NNPU),
     "pubn": {**_NNPU, "shift": 1},
     "upu": {"epochs": 5, "weight_decay": 1e-2, "shift": 1},
     "quantile": _RANKING,

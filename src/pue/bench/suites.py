@@ -41,6 +41,8 @@ class Suite:
 
 
 BASES = ("upu", "nnpu", "pubn", "distpu")
+KINDS = ("none", "estimated", "true")
+"""Where propensities come from."""
 BASELINES = ("naive", "quantile", "supervised")
 """Labeled against the rest, as it is and with a share π called positive; and the ceiling, all true classes."""
 OTHERS = ("imbpu", "pusb", "sarem", "vpu", "naive", "quantile", "supervised", "tmi")
@@ -67,7 +69,11 @@ def baselines(labels: Labels | None = None) -> list[SuiteRow]:
 
 
 def main_table(dataset: str) -> list[SuiteRow]:
-    return table(("none", "estimated", "true")) + [SuiteRow(method) for method in OTHERS]
+    return table(KINDS) + of_teacher() + [SuiteRow(method) for method in OTHERS]
+
+
+def of_teacher() -> list[SuiteRow]:
+    return [SuiteRow("teacher", propensity) for propensity in KINDS]
 
 
 def mix_ablation(dataset: str) -> list[SuiteRow]:
@@ -110,8 +116,7 @@ def with_negatives(dataset: str) -> list[SuiteRow]:
     mix, rho, tau = NEGATIVES[dataset]
     usual = LABELS[dataset]
     labels = replace(usual, n_negative=usual.n_labeled, negative_mix=mix)
-    kinds = ("none", "estimated", "true")
-    return [SuiteRow("pubn", kind, labels=labels, settings={"rho": rho, "tau": tau}) for kind in kinds]
+    return [SuiteRow("pubn", kind, labels=labels, settings={"rho": rho, "tau": tau}) for kind in KINDS]
 
 
 NEGATIVES = {
@@ -124,7 +129,7 @@ DIGITS, ABLATED = ("mnist", "digits", "cifar10"), ("cifar10", "mnist", "digits")
 SUITES: dict[str, Suite] = {
     "mnist": Suite("MNIST", ("mnist",), main_table),
     "supplement": Suite("MNIST, the supplement's rows", DIGITS, supplement),
-    "cifar10": Suite("CIFAR-10", ("cifar10",), lambda _: table(("none", "estimated", "true")) + baselines()),
+    "cifar10": Suite("CIFAR-10", ("cifar10",), lambda _: table(KINDS) + of_teacher() + baselines()),
     "mix-ablation": Suite("Label mixes", ABLATED, mix_ablation),
     "alpha-ablation": Suite("Strength of the propensity network's regularizer", ABLATED,
                             lambda _: [SuiteRow("distpu", "network", {"alpha": alpha}) for alpha in ALPHAS]),
@@ -133,7 +138,7 @@ SUITES: dict[str, Suite] = {
     "alzheimer-subjects": Suite("Alzheimer, no person in both parts", ("alzheimer",),
                                 lambda name: [replace(row, disjoint=True) for row in scans(name)]),
     "alzheimer-severity": Suite("Alzheimer, severe cases labeled more often", ("alzheimer",),
-                                lambda _: table(("none", "estimated", "true"), SEVERITY) + baselines(SEVERITY)),
+                                lambda _: table(KINDS, SEVERITY) + baselines(SEVERITY)),
     "negatives": Suite("PUbN with biased labeled negatives", DIGITS, with_negatives),
     "digits": Suite("Digits", ("digits",), main_table),
 }  # fmt: skip

@@ -37,13 +37,14 @@ def to_numpy(values: Any) -> Any:
 
 def as_features(X: Any, names: Sequence[str] | None = None, *, missing: bool = False) -> Features:
     """A validated array or CSR matrix as features: uint8 stays, other integers become float64; finite, or an error
-    that names the columns. Where values may be `missing`, NaN is allowed too.
+    that names the columns. Where values may be `missing`, NaN is allowed too. Gray images may come without channels.
     """
     if sparse.issparse(X):
         x: Features = X.astype(_float_type(X.dtype), copy=False)
     else:
         kept = X if X.dtype == np.uint8 else X.astype(_float_type(X.dtype), copy=False)
         x = torch.from_numpy(np.require(kept, requirements=["C", "W"]))
+        x = x[:, None] if x.ndim == 3 else x  # images of one channel, which everything after takes to have an axis
     bad = infinite_columns(x) if missing else non_finite_columns(x)
     if bad:
         where = _where(bad, non_finite_rows(x, missing=missing), names)

@@ -10,6 +10,8 @@ import math
 
 from torch import Tensor
 
+from pue.core.alike import least_biased as least_biased
+from pue.core.alike import within_reach as within_reach
 from pue.core.data import require_vector
 from pue.core.minimizer import Minimizer as Minimizer
 from pue.core.minimizer import population_minimizer as population_minimizer

@@ -35,7 +35,7 @@ from pue.training.averages import follow
 @kept
 @dataclass(frozen=True)
 class AveragedTeacher:
-    """nnPU, then soft labels of an averaged teacher and of each row's neighbors; parts and worth: docs/lab/teacher.md."""
+    """nnPU, then soft labels of an averaged teacher and of each row's neighbors (docs/lab/teacher.md)."""
 
     warm_up: float = 0.5
     """Share of the epochs without a teacher."""

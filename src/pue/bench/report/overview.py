@@ -91,12 +91,13 @@ def _lines(dataset: str, suites: Mapping[str, Sequence[Record]]) -> Iterator[Lin
     groups = _shown(group(dataset, suites.get(dataset, ())))
     ceiling = groups[SUPERVISED].metric("accuracy") if SUPERVISED in groups else None
     printed = {row.name: row.metrics["accuracy"] for row in PAPER if (row.suite, row.dataset) == (dataset, dataset)}
-    for method in BASES:
+    for method in (*BASES, "teacher"):
         name = DISPLAY[method]
         names = {kind: name + ending for kind, ending in KINDS.items()}
         ours = {kind: groups[row].metric("accuracy") for kind, row in names.items() if row in groups}
         paper = {kind: printed[row] for kind, row in names.items() if row in printed}
-        yield Line(dataset, name, ours, paper, ceiling)
+        if ours or paper:
+            yield Line(dataset, name, ours, paper, ceiling)
     named = _shown(each for suite in suites for each in group(suite, suites[suite]) if _is_structure(each, dataset))
     ours = {"plain": named[STRUCTURE].metric("accuracy")} if named else {}
     yield Line(dataset, STRUCTURE, ours, {}, ceiling)
