@@ -25,10 +25,12 @@ from pue.core.randomness import derive
 from pue.core.weights import RowWeights
 from pue.errors import InvalidInput
 from pue.persistence import kept
-from pue.trees.growth import Level, Limits, Rows, grow
-from pue.trees.nodes import LEAF, Trees, as_float32, dense
+from pue.trees.growth import Grown, Level, Limits, Rows, grow
+from pue.trees.nodes import LEAF, Trees, as_float32, dense, log_odds
 from pue.trees.thresholds import prior_threshold
 
+KEPT = 2**23
+"""Pairs of a row and a tree whose leaf is noted while the tree grows: 64 MB."""
 PAIRS = 2**18
 """About so many pairs of a row and a tree are grown at once; which trees grow together changes nothing."""
 
@@ -72,22 +74,29 @@ class Forest:
 
     def fit(self, data: PUData, weights: RowWeights, seed: int) -> Trees:
         """The forest of these rows; its trees do not depend on `jobs`."""
-        return self._grown(_rows(data, weights, self.max_rows), seed)
+        rows = _rows(data, weights, self.max_rows)
+        return _collect(self._grown(rows, seed), len(rows.x))
 
     def learn(self, data: PUData, weights: RowWeights, seed: int) -> tuple[Trees, float]:
         """The forest, and the threshold at which it decides: that of as many rows as a tree gets."""
         rows = _rows(data, weights, self.max_rows)
-        trees, own = self._grown(rows, seed), rows.draw(np.random.default_rng(derive(seed, self.n_trees)))
+        # Where every tree gets every row, growing it says all that walking down again would.
+        whole = len(rows.mass) * self.n_trees <= KEPT and all(count == len(own) for own, count in rows.groups)
+        grown = self._grown(rows, seed, say=whole)
+        trees, own = _collect(grown, len(rows.x)), rows.draw(np.random.default_rng(derive(seed, self.n_trees)))
         positive, background = torch.from_numpy(rows.positive[own]), torch.from_numpy(rows.background[own])
-        return trees, prior_threshold(trees.log_odds(rows.x[:, own].T), RowWeights(positive, background - positive))
+        scores = log_odds(_mean(grown)) if whole else trees.log_odds(rows.x[:, own].T)
+        return trees, prior_threshold(scores, RowWeights(positive, background - positive))
 
-    def _grown(self, rows: Rows, seed: int) -> Trees:
+    def _grown(self, rows: Rows, seed: int, *, say: bool = False) -> list[Grown]:
         limits = Limits(self.min_leaf, self.draws(len(rows.x)))
         seeds = [derive(seed, tree) for tree in range(self.n_trees)]
         size = max(1, PAIRS // sum(count for _, count in rows.groups))
         blocks = [seeds[start : start + size] for start in range(0, self.n_trees, size)]
-        grown = Parallel(n_jobs=self.jobs, prefer="threads")(delayed(grow)(rows, limits, block) for block in blocks)
-        return _collect(grown, len(rows.x))
+        run: list[Grown] = Parallel(n_jobs=self.jobs, prefer="threads")(
+            delayed(grow)(rows, limits, block, say=say) for block in blocks
+        )
+        return run
 
     def draws(self, n_features: int) -> int:
         """How many splits are weighed in a node of a table with so many features."""
@@ -124,11 +133,19 @@ def _groups(labeled: NDArray[np.bool_], most: int) -> list[tuple[NDArray[np.int6
     return [(both[0], first), (both[1], min(len(both[1]), most - first))]
 
 
-def _collect(grown: Sequence[Sequence[Level]], n_features: int) -> Trees:
+def _mean(grown: Sequence[Grown]) -> NDArray[np.float64]:
+    """Of what all trees said while they grew, summed in their order as `Trees.probability` does."""
+    found = np.zeros(grown[0].said.shape[1])
+    for said in (said for block in grown for said in block.said):
+        found += said
+    return np.asarray(found / sum(len(block.said) for block in grown))
+
+
+def _collect(grown: Sequence[Grown], n_features: int) -> Trees:
     """The nodes of trees that grew level by level, tree after tree."""
-    levels = [level for block in grown for level in block]
-    before = np.cumsum([0, *(len(block[0].tree) for block in grown)])
-    tree = np.concatenate([level.tree + n for block, n in zip(grown, before, strict=False) for level in block])
+    levels = [level for block in grown for level in block.levels]
+    before = np.cumsum([0, *(len(block.levels[0].tree) for block in grown)])
+    tree = np.concatenate([level.tree + n for block, n in zip(grown, before, strict=False) for level in block.levels])
     order = np.argsort(tree, kind="stable")
     place = np.argsort(order, kind="stable")
     left = _left_children(levels)[order]

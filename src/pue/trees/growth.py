@@ -193,13 +193,23 @@ def scrambled(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.asarray(z ^ (z >> np.uint64(31)))
 
 
-def grow(rows: Rows, limits: Limits, seeds: list[int]) -> list[Level]:
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """Trees, and what each says of the rows that it was grown on."""
+
+    levels: list[Level]
+    said: Floats
+    """(trees, rows): the value of a row's leaf, if that was asked for; NaN where the tree did not get the row."""
+
+
+def grow(rows: Rows, limits: Limits, seeds: list[int], *, say: bool = False) -> Grown:
     """One tree for each seed, level by level. Which trees grow together changes none of them."""
     generators = [np.random.default_rng(seed) for seed in seeds]
     own = [rows.draw(generator) for generator in generators]
     dice = Dice.of(generators, len(rows.x))
     nodes = Nodes.of(rows, np.arange(len(own)), np.array([len(each) for each in own]), np.concatenate(own))
     levels: list[Level] = []
+    said = np.full((len(own), rows.x.shape[1] if say else 0), np.nan)
     while len(nodes.tree):
         sums = nodes.sums()
         mixed = (sums.positive > 0) & (sums.background - sums.positive > TIE) & (sums.mass >= 2 * limits.min_leaf)
@@ -207,8 +217,17 @@ def grow(rows: Rows, limits: Limits, seeds: list[int]) -> list[Level]:
         found = _best_splits(rows, nodes.keep(mixed), sums[mixed], limits, dice, thrown)
         split.put(np.flatnonzero(mixed), found)
         levels.append(Level(nodes.tree, split, sums.value))
+        if say:
+            _note(said, nodes, split.feature == LEAF, sums.value)
         nodes = _children(rows, nodes, split)
-    return levels
+    return Grown(levels, said)
+
+
+def _note(said: Floats, nodes: Nodes, leaf: Mask, value: Floats) -> None:
+    """Note the value of the leaves for their rows."""
+    sizes = nodes.sizes[leaf]
+    own = np.repeat(leaf, nodes.sizes)
+    said[np.repeat(nodes.tree[leaf], sizes), nodes.row[own]] = np.repeat(value[leaf], sizes)
 
 
 def _best_splits(
