@@ -3,7 +3,7 @@
     python benchmarks/studies/unseen_images.py --data DATA --seeds 0-2 --out docs/results/unseen_images.jsonl
     python benchmarks/studies/unseen_images.py --out docs/results/unseen_images.jsonl --show
 
-*fashion*: 6,000 images of Fashion-MNIST (DATA/fashion_mnist, four idx files), five kinds of clothes positive. *emoji*:
+*fashion*: 5,000 images of Fashion-MNIST (DATA/fashion_mnist, four idx files), five kinds of clothes positive. *emoji*:
 DATA/emoji/img, a folder for each of four vendors, and emoji.json (the packages emoji-datasource-*), living things
 positive; no emoji is in both parts. Labels by kind, .5 to .04. As images with the default network, and as rows of
 pixels with the forest that `pue fit` takes for tables; the prior given, propensities none, auto, true, all else as it is by
@@ -52,8 +52,8 @@ def fashion(folder: Path) -> Images:
     def read(name: str, head: int) -> NDArray[np.uint8]:
         return np.frombuffer(gzip.decompress((folder / "fashion_mnist" / name).read_bytes()), np.uint8, offset=head)
 
-    x = read("train-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28)[:10_000]
-    classes = read("train-labels-idx1-ubyte.gz", 8)[:10_000].astype(np.int64)
+    x = read("train-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28)[:5_000]
+    classes = read("train-labels-idx1-ubyte.gz", 8)[:5_000].astype(np.int64)
     return Images(x, np.where(classes % 2 == 0, classes // 2, -1), np.arange(len(x)))
 
 

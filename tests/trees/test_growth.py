@@ -185,3 +185,22 @@ def test_settings_that_cannot_be_are_refused(settings: dict[str, object], words:
 @pytest.mark.parametrize(("wish", "draws"), [("sqrt", 4), ("all", 20), (3, 3), (50, 20), (0.5, 10), (0.01, 1)])
 def test_how_many_splits_are_weighed(wish: int | float | str, draws: int) -> None:
     assert Forest(max_features=wish).draws(20) == draws
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_what_trees_say_while_they_grow_is_what_they_say_after(missing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(300, 4))
+    x[rng.random(x.shape) < 0.1 * missing] = np.nan
+    data = PUData(torch.from_numpy(x), torch.from_numpy(((x[:, 0] > 0) & (rng.random(300) < 0.4)).astype(np.int64)))
+    weights = pu(data.labels, None, prior=0.5)
+    forest = Forest(n_trees=7)
+    noted = forest.learn(data, weights, seed=1)
+    monkeypatch.setattr(forest_module, "KEPT", 0)
+    walked = forest.learn(data, weights, seed=1)
+    assert noted[1] == walked[1]
+    np.testing.assert_array_equal(noted[0].value, walked[0].value)
+    rows = forest_module._rows(data, weights, None)
+    grown = forest._grown(rows, 1, say=True)
+    np.testing.assert_array_equal(forest_module._mean(grown), noted[0].probability(rows.x.T))
+    assert all(block.said.size == 0 for block in forest._grown(rows, 1))
