@@ -6,8 +6,8 @@
 *fashion*: 5,000 images of Fashion-MNIST (DATA/fashion_mnist, four idx files), five kinds of clothes positive. *emoji*:
 DATA/emoji/img, a folder for each of four vendors, and emoji.json (the packages emoji-datasource-*), living things
 positive; no emoji is in both parts. Labels by kind, .5 to .04. As images with the default network, and as rows of
-pixels with the forest that `pue fit` takes for tables; the prior given, propensities none, auto, true, all else as it is by
-default. A run that was cut goes on where it was.
+pixels with the forest that `pue fit` takes for tables; the prior given, propensities none, auto, true, all else as it
+is by default. A run that was cut goes on where it was.
 """
 
 from __future__ import annotations

@@ -392,29 +392,19 @@ def test_what_is_heard_is_the_mean_over_neighbors_shifted_to_the_prior(neighbors
     assert lessons.heard.tolist() == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize("beta", [0.0, 1.0])
-def test_lessons_are_their_slow_twin(beta: float) -> None:
+def test_lessons_are_their_slow_twin() -> None:
     data, module, quick = sample(80), network(0), network(1)
     weights = uniform(data.labels, prior=PRIOR, scenario=data.scenario)
-    lessons = Lessons(AveragedTeacher(neighbors=3, mixup=beta, weight=0.7, decay=0.75), data, PRIOR, nnpu(), module)
+    lessons = Lessons(AveragedTeacher(neighbors=3, weight=0.7, decay=0.75), data, PRIOR, nnpu(), module)
     lessons.start_epoch(1, 2, module)
     before = parameters(lessons.teacher)
     found = lessons(batch(data, quick, weights))
     torch.testing.assert_close(parameters(lessons.teacher), 0.75 * before + 0.25 * parameters(quick))
-    share, partner = 1.0, list(range(data.n_rows))
-    if beta:
-        generator = torch.Generator().manual_seed(1)
-        share = draw_beta(beta, generator)
-        partner = torch.randperm(data.n_rows, generator=generator).tolist()
-    mixed = quick(share * data.x + (1 - share) * data.x[partner]).tolist()
-    heard, loss = lessons.heard.tolist(), 0.0
-    for i, g in enumerate(mixed):
-        target = share * heard[i] + (1 - share) * heard[partner[i]]
+    scores, loss = quick(data.x), 0.0
+    for g, heard in zip(scores.tolist(), lessons.heard.tolist(), strict=True):
         chance = 1 / (1 + math.exp(-g))
-        loss -= (target * math.log(chance) + (1 - target) * math.log(1 - chance)) / data.n_rows
-    scores = quick(data.x)
-    expected = nnpu()(scores, weights).item() + 0.7 * loss
-    assert found.value.item() == pytest.approx(expected, rel=1e-9)
+        loss -= (heard * math.log(chance) + (1 - heard) * math.log(1 - chance)) / data.n_rows
+    assert found.value.item() == pytest.approx(nnpu()(scores, weights).item() + 0.7 * loss, rel=1e-9)
     assert len(found.sums) == len(lessons.terms)
     found.value.backward()
     assert all(tensor.grad is None for tensor in lessons.teacher.parameters())
@@ -438,9 +428,7 @@ def test_the_teacher_is_the_result_and_without_lessons_there_is_none() -> None:
     torch.testing.assert_close(parameters(alone.model), parameters(plain.model), rtol=0, atol=0)
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"warm_up": 0.0}, {"decay": 1.0}, {"neighbors": -1}, {"mixup": -1.0}, {"weight": 0.0}]
-)
+@pytest.mark.parametrize("wrong", [{"warm_up": 0.0}, {"decay": 1.0}, {"neighbors": -1}, {"weight": 0.0}])
 def test_a_teacher_refuses_settings_that_cannot_be(wrong: dict[str, float]) -> None:
     with pytest.raises(InvalidInput, match="warm_up must lie in"):
         AveragedTeacher(**wrong)  # type: ignore[arg-type]

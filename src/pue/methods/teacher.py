@@ -28,7 +28,6 @@ from pue.methods.pubn import sharpened
 from pue.persistence import kept
 from pue.propensity.structure import graph_rows, network_of
 from pue.training import Batch, Objective, StepRisk, score, step_risk
-from pue.training.augment import draw_blend
 from pue.training.averages import follow
 
 
@@ -43,18 +42,15 @@ class AveragedTeacher:
     """Of the teacher, a step; 0: the network as it is at the start of an epoch."""
     neighbors: int = 10
     """Nearest rows that are heard, in each view of the structure; 0: none."""
-    mixup: float = 0.0
-    """β of blends of two rows and their lessons, λ ~ Beta(β, β); 0: none."""
-    weight: float = 1.0
+    weight: float = 3.0
     """Of the lessons beside the risk."""
     summary: str = "nnPU, then soft labels of an averaged teacher, heard beside those of each row's neighbors"
 
     def __post_init__(self) -> None:
         shares = 0 < self.warm_up <= 1 and 0 <= self.decay < 1
-        if not (shares and self.neighbors >= 0 and self.mixup >= 0 and self.weight > 0):
+        if not (shares and self.neighbors >= 0 and self.weight > 0):
             raise InvalidInput(
-                "warm_up must lie in (0, 1], decay in [0, 1), neighbors and mixup be at least 0, weight above 0; "
-                f"got {self}."
+                f"warm_up must lie in (0, 1], decay in [0, 1), neighbors be at least 0, weight above 0; got {self}."
             )
 
     def fit(self, task: Task) -> Fitted:
@@ -71,7 +67,7 @@ class AveragedTeacher:
 
 
 class Lessons(Objective):
-    """R(g) + weight · mean BCE(g̃, q̃) over all rows; q is what the teacher and the neighbors say, renewed each epoch."""
+    """R(g) + weight · mean BCE(g, q) over all rows; q is what the teacher and the neighbors say, renewed each epoch."""
 
     heard: Tensor
 
@@ -95,12 +91,9 @@ class Lessons(Objective):
         follow(self.teacher, batch.network, self.options.decay)
         scores = batch.network(batch.x)
         base = step_risk(self.risk, scores, batch)
-        target, share = self.heard[batch.rows].to(scores), batch.share
-        if self.options.mixup:
-            blend = draw_blend(batch.x, self.options.mixup, batch.generator, batch.part)
-            scores, target, share = batch.network(blend(batch.x)), blend(target), blend(share)
-        wrong = functional.binary_cross_entropy_with_logits(scores, target, reduction="none")
-        lessons = batch.reduce((share @ wrong)[None])
+        heard = self.heard[batch.rows].to(scores)
+        wrong = functional.binary_cross_entropy_with_logits(scores, heard, reduction="none")
+        lessons = batch.reduce((batch.share @ wrong)[None])
         value = base.value + self.options.weight * lessons[0]
         return StepRisk(value, torch.cat([base.sums, lessons]), base.corrected)
 
