@@ -36,7 +36,7 @@ from pue.files import write_text
 RATES = (0.5, 0.2, 0.1, 0.06, 0.04)
 """Of a label, kind by kind of the positives."""
 LIVING = ("People & Body", "Smileys & Emotion", "Animals & Nature")
-SIDE = 32
+SIDE = 20
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ def test_a_dry_run_lists_keys_and_does_nothing(capsys, tmp_path):
     assert code == 0
     keys = [line.split()[0] for line in out.splitlines()[:-1]]
     assert keys == [spec.key[:12] for spec in resolve("mnist", seeds=[3, 5])]
-    assert out.splitlines()[-1] == "40 runs"
+    assert out.splitlines()[-1] == "46 runs"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -161,7 +161,7 @@ DISPLAY = {
     "sarem": "SAR-EM",
     "selfpu": "Self-PU",
     "supervised": "supervised",
-    "teacher": "teacher",
+    "teacher": "TeachPU",
     "tmi": "tMI",
     "upu": "uPU",
     "vpu": "VPU",
