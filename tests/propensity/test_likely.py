@@ -8,7 +8,7 @@ import torch
 
 from pue.core.data import PUData, Scenario
 from pue.errors import InvalidInput
-from pue.propensity.likely import HOPS, Likely, _Problem, smoothed
+from pue.propensity.likely import HOPS, Around, Likely, _Problem, smoothed
 from pue.propensity.logistic import Logistic
 
 RATES = np.array([0.4, 0.05, 0.0])
@@ -92,7 +92,7 @@ def test_scores_are_averaged_over_neighbors_of_all_views() -> None:
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:
-    for settings in ({"rounds": 0}, {"folds": 1}, {"components": 0}, {"neighbors": 0}):
+    for settings in ({"rounds": 0}, {"folds": 1}, {"components": 0}, {"neighbors": 0}, {"counted": 0}):
         with pytest.raises(InvalidInput, match="must be at least 1, folds at least 2"):
             Likely(**settings)
 
@@ -113,3 +113,25 @@ def test_likely_positives_and_labeled_rows_make_up_the_share_of_positives() -> N
     found = problem.likely(score)
     assert set(np.flatnonzero(found).tolist()) == twin
     assert prior * mass.sum() <= mass[found | known].sum() <= prior * mass.sum() + mass.max()
+
+
+@both
+def test_e_counts_labeled_rows_per_positive_one_around_a_row(scenario: Scenario) -> None:
+    """Twin: sort all distances, count the nearest, add ten rows of the common rate."""
+    rng = np.random.default_rng(0)
+    odds, points, mass = scenario is Scenario.CASE_CONTROL, rng.normal(size=(30, 2)), rng.uniform(0.5, 2.0, 30)
+    around = Around((), (torch.from_numpy(points).float(),), mass, 8, 0.2, odds, 5)
+    for i, found in enumerate(around.held_out()):
+        others = sorted((j for j in range(30) if j != i), key=lambda j: float(((points[j] - points[i]) ** 2).sum()))[:5]
+        labeled = sum(mass[j] for j in others if j < 8)
+        positive = sum(mass[j] for j in others if j >= 8 or not odds)
+        assert found == pytest.approx(min(1.0, (labeled + 10 * 0.2) / (positive + 10)))
+
+
+@both
+def test_a_new_row_is_counted_among_the_same_rows(scenario: Scenario) -> None:
+    data, _ = clouds(scenario, n=800)
+    model = Likely().fit(data, prior=PRIOR)
+    again = model(data.x[data.labeled])
+    assert float((again / model.held_out).log().abs().max()) < 0.7  # there it counts itself
+    assert float(np.corrcoef(again.log(), model.held_out.log())[0, 1]) > 0.95

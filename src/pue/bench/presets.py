@@ -129,7 +129,7 @@ PRESETS: dict[tuple[str, str], Preset] = {
         propensity="patches",
     ),
     ("cifar10", "best"): replace(
-        _fast("tabular", 10, features="simclr-30+patches", weight_decay=1e-2, **_DRAWN, methods=_BEST),
+        _fast("tabular", 10, features="simclr-60+patches", weight_decay=1e-2, **_DRAWN, methods=_BEST),
         propensity="likely",
     ),
     # Found on the first slices of the training set, judged by later ones, for the test set holds later ones still; see

@@ -1,14 +1,14 @@
-"""Labeled rows against rows that are likely positive: what tells them apart is the labeling, not the class.
+"""Labeled rows among rows that are likely positive: what tells them apart is the labeling, not the class.
 
 Labels show P(labeled | x) = e(x) f(x), f(x) = P(positive | x); who divides the two wrongly gives enormous weights to
 the labeled rows that look negative. Here f only has to *choose* rows, as many as the prior allows. In each round:
 
     g   PU least squares with the weights 1/e, out of fold, averaged over each row's nearest rows (structure)
     +   the rows of the highest g, a share π of the population
-    e   a logistic regression of labeled rows against those, out of fold
+    e   labeled rows per positive one among the nearest hundred of both, in the view of the graph
 
-Three rounds, from e = const. All strengths are chosen by held-out rows and labels. For features in which classes form
-regions that lines can part: a self-supervised encoder's, or a table's columns.
+Three rounds, from e = const. The ridge of g is chosen by held-out rows. For features in which classes form regions:
+a self-supervised encoder's, or a table's columns.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pue.core.data import Features, PUData, Scenario, population_rows, select
-from pue.core.folds import content_folds
+from pue.core.folds import content_folds, row_hash
 from pue.errors import InvalidInput
 from pue.persistence import kept
 from pue.propensity.crossfit import possible_folds
 from pue.propensity.features import Reduction, fit_reduction
-from pue.propensity.newton import Array, Regression, Solution, probability
+from pue.propensity.graph import nearest
 from pue.propensity.protocol import PropensityModel
 from pue.propensity.structure import graph_rows, network_of
+from pue.propensity.views import View
 
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Of the least squares, on columns of variance one."""
-STRENGTHS = (0.001, 0.003, 0.01, 0.03, 0.1)
-"""Of the logistic regression, as scikit-learn's C."""
-SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
-"""Of the common rate in ê, so that a labeled row which looks like no likely positive gets no enormous weight."""
+ROWS = 10
+"""So many rows of the common rate are counted with the nearest, for a hundred may hold no labeled one."""
 HOPS = 2
 """How often scores are averaged over neighbors."""
+Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 
@@ -52,45 +52,101 @@ class Likely:
     components: int = 200
     """Principal components of a wider table."""
     neighbors: int = 10
+    counted: int = 100
+    """Of labeled and likely rows, how many around a row say what its e is."""
 
     def __post_init__(self) -> None:
-        if self.rounds < 1 or self.folds < 2 or self.components < 1 or self.neighbors < 1:
-            raise InvalidInput(f"rounds, components and neighbors must be at least 1, folds at least 2; got {self}.")
+        if min(self.rounds, self.components, self.neighbors, self.counted) < 1 or self.folds < 2:
+            raise InvalidInput(
+                f"rounds, components, neighbors and counted must be at least 1, folds at least 2; got {self}."
+            )
 
     def fit(self, data: PUData, *, prior: float, seed: int = 0) -> LikelyModel:
         rows = graph_rows(data.x, population_rows(data.labels, data.scenario))
-        near = network_of(select(data.x, rows), self.neighbors).near
+        network = network_of(select(data.x, rows), self.neighbors)
         reduction = fit_reduction(data.x, columns=self.components, seed=seed)
         fold = content_folds(data.x, data.labels, min(self.folds, possible_folds(data)), seed=seed)
         problem = _Problem.of(data, rows, reduction, fold, prior)
+        labeled = select(data.x, data.labeled)
+        order = np.argsort(row_hash(labeled), kind="stable")  # a row and its copies are equally near: content decides
+        own = tuple(view(labeled)[torch.from_numpy(order)] for view in network.views)
         e = np.full(len(problem.labeled), problem.rate)
         for _ in range(self.rounds):
-            score = smoothed(problem.scores(e), near)
-            betas, share, e = problem.labeling(problem.likely(score))
-        return LikelyModel(reduction, betas, problem.odds, share, problem.rate, torch.from_numpy(e))
+            chosen = problem.likely(smoothed(problem.scores(e), network.near))
+            around = Around.of(network.views, own, network.points, order, chosen, problem, self.counted)
+            e[order] = around.held_out()
+        return LikelyModel(around, torch.from_numpy(e))
+
+
+@kept
+@dataclass(frozen=True, eq=False)
+class Around:
+    """Labeled rows, the first `n_labeled`, and likely positives, as points of each view."""
+
+    views: tuple[View, ...]
+    points: tuple[Tensor, ...]
+    mass: Array
+    n_labeled: int
+    rate: float
+    """The common one."""
+    odds: bool
+    """Whether labeled rows are none of the population, so that likely ones are all positives (case-control)."""
+    counted: int
+
+    @classmethod
+    def of(
+        cls,
+        views: tuple[View, ...],
+        own: tuple[Tensor, ...],
+        points: tuple[Tensor, ...],
+        order: Rows,
+        chosen: NDArray[np.bool_],
+        problem: _Problem,
+        counted: int,
+    ) -> Around:
+        likely = torch.from_numpy(chosen)
+        both = tuple(torch.cat([mine, others[likely]]) for mine, others in zip(own, points, strict=True))
+        mass = np.concatenate([problem.labeled_mass[order], problem.mass[chosen]])
+        return cls(views, both, mass, len(problem.labeled), problem.rate, problem.odds, counted)
+
+    def held_out(self) -> Array:
+        """e of the labeled rows, none of which counts itself."""
+        first = slice(self.n_labeled)
+        return self.share([nearest(points[first], points, self.counted, themselves=True) for points in self.points])
+
+    def at(self, x: Features) -> Array:
+        pairs = zip(self.views, self.points, strict=True)
+        return self.share([nearest(view(x), points, self.counted) for view, points in pairs])
+
+    def share(self, near: Sequence[Tensor]) -> Array:
+        """(labeled + 10 · rate) / (positive + 10) among the rows `near`, each view's counted alike.
+
+        >>> around = Around((), (), np.ones(4), 1, 0.5, True, 2)
+        >>> around.share([torch.tensor([[0, 1], [2, 3]])])
+        array([0.54545455, 0.41666667])
+        """
+        index = torch.cat(list(near), dim=1).numpy()
+        mass = self.mass[index] / len(near)
+        labeled = (mass * (index < self.n_labeled)).sum(1)
+        positive = mass.sum(1) - labeled if self.odds else mass.sum(1)
+        found: Array = np.minimum((labeled + ROWS * self.rate) / (positive + ROWS), 1.0)
+        return found
 
 
 @kept
 @dataclass(frozen=True, eq=False)
 class LikelyModel(PropensityModel):
-    """ê of new rows: that of the mean of the folds' regressions."""
+    """ê of a row: labeled rows per positive one around it."""
 
-    reduction: Reduction
-    betas: Array
-    """(folds, columns + 1)."""
-    odds: bool
-    share: float
-    """Of the common rate in ê."""
-    common: float
+    around: Around
     held_out: Tensor | None = None
 
     def __call__(self, x: Features) -> Tensor:
-        found = probability(torch.from_numpy(_with_one(self.reduction(x)) @ self.betas.mean(0)), self.odds)
-        return (1 - self.share) * found + self.share * self.common
+        return torch.from_numpy(self.around.at(x))
 
     @property
     def description(self) -> str:
-        return f"labeled against likely positives (common rate {self.share:.0%})"
+        return f"labeled among the nearest {self.around.counted} likely positives"
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,28 +205,6 @@ class _Problem:
         chosen[order[(free.cumsum() - free < wanted) & (free > 0)]] = True
         return chosen
 
-    def labeling(self, likely: NDArray[np.bool_]) -> tuple[Array, float, Array]:
-        """The regressions of the folds, the share of the common rate, and ê of the labeled rows out of fold."""
-        z = np.asfortranarray(np.concatenate([self.labeled, self.population[likely]]))
-        n, s = len(self.labeled), np.arange(len(z)) < len(self.labeled)
-        mass = np.concatenate([self.labeled_mass, self.mass[likely]])
-        fold = np.concatenate([self.labeled_fold, self.fold[likely]])
-        e, betas = np.empty((len(STRENGTHS), len(z))), []
-        for k in range(int(self.fold.max()) + 1):
-            path = _path(z, mass * s * (fold != k), mass * ~s * (fold != k))
-            e[:, fold == k] = [self._chance(found.margin[fold == k]) for found in path]
-            betas.append([found.beta for found in path])
-        common = self.rate
-        mixed = np.stack([(1 - share) * e + share * common for share in SHARES])
-        level = (mixed[:, :, n:] @ mass[n:] / mass[n:].sum())[:, :, None]
-        surprise = np.log(mixed[:, :, :n] / level) @ mass[:n]
-        share, best = np.unravel_index(int(surprise.argmax()), surprise.shape)
-        return np.array([path[best] for path in betas]), SHARES[share], mixed[share, best, :n]
-
-    def _chance(self, margin: Array) -> Array:
-        found: Array = probability(torch.from_numpy(margin), self.odds).numpy()
-        return found
-
 
 def smoothed(score: Array, near: Sequence[Tensor]) -> Array:
     """Scores averaged over each row's nearest rows, twice.
@@ -182,17 +216,6 @@ def smoothed(score: Array, near: Sequence[Tensor]) -> Array:
     for _ in range(HOPS):
         score = score[index].mean(axis=1)
     return score
-
-
-def _path(z: Array, positive: Array, negative: Array) -> list[Solution]:
-    """The solutions for all strengths, each started at the one before."""
-    found: list[Solution] = []
-    at = None
-    for strength in STRENGTHS:
-        regression = Regression(z, C=strength)
-        at = regression.solve(positive, negative, at or regression.start(), tol=1e-9)
-        found.append(at)
-    return found
 
 
 def _mean(rows: Array, weight: Array) -> Array:
