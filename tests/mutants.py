@@ -63,6 +63,8 @@ MUTANTS = [
            "strays weighted as negatives", STRAYS),
     Mutant("propensity/likely.py", "weight = self.labeled_mass / e", "weight = self.labeled_mass",
            "rounds that do not weigh by what they found", "test_likely.py"),
+    Mutant("propensity/likely.py", "self.counted, themselves=True)", "self.counted)",
+           "a labeled row counts itself", "test_likely.py"),
     Mutant("propensity/likely.py", "wanted = self.prior * self.mass.sum() -", "wanted = self.mass.sum() -",
            "every row is a likely positive", "test_likely.py"),
     Mutant("propensity/naming.py", "order = np.argsort(-rate", "order = np.argsort(rate",
