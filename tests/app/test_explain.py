@@ -88,7 +88,8 @@ def test_another_model_is_explained_by_sampling(folder: Path) -> None:
     assert (found.exact, found.scale) == (False, "the model's score")
     assert next(iter(found.importance)) == "amount"
     assert np.corrcoef(found.values.sum(1), model.classifier.decision_function(model.features(claims())))[0, 1] > 0.999
-    np.testing.assert_allclose(explain(model, claims()[7:8]).values[0], found.values[7], atol=1e-9)
+    alone = explain(model, claims()[7:8]).values[0]  # scores are sums in float32, which the size of a batch may round
+    np.testing.assert_allclose(alone, found.values[7], rtol=0, atol=1e-5 * np.abs(found.values[7]).max())
 
 
 def test_sampled_values_come_near_those_of_all_subsets() -> None:
