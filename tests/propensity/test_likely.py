@@ -135,3 +135,10 @@ def test_a_new_row_is_counted_among_the_same_rows(scenario: Scenario) -> None:
     again = model(data.x[data.labeled])
     assert float((again / model.held_out).log().abs().max()) < 0.7  # there it counts itself
     assert float(np.corrcoef(again.log(), model.held_out.log())[0, 1]) > 0.95
+
+
+@pytest.mark.parametrize("wrong", [{"mass": np.ones(3)}, {"n_labeled": 9}, {"n_labeled": -1}, {"counted": 0}])
+def test_points_without_a_mass_are_refused(wrong: dict[str, object]) -> None:
+    fields = {"mass": np.ones(4), "n_labeled": 2, "counted": 2, **wrong}
+    with pytest.raises(InvalidInput, match="do not fit their masses"):
+        Around((), (torch.zeros(4, 2),), rate=0.1, odds=False, **fields)  # type: ignore[arg-type]

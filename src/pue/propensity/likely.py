@@ -93,6 +93,12 @@ class Around:
     """Whether labeled rows are none of the population, so that likely ones are all positives (case-control)."""
     counted: int
 
+    def __post_init__(self) -> None:
+        """A model may come from a folder that somebody altered: a neighbor must be a row that has a mass."""
+        fits = all(len(points) == len(self.mass) for points in self.points)
+        if not (fits and 0 <= self.n_labeled <= len(self.mass) and self.counted >= 1):
+            raise InvalidInput("the points of labeled and likely rows do not fit their masses. Fit the model again.")
+
     @classmethod
     def of(
         cls,
