@@ -26,6 +26,9 @@ from pue.core.data import (
 from pue.core.finite import LARGEST, large_cells, non_finite_rows
 from pue.errors import InvalidInput, shown
 
+CHANNELS = (1, 3, 4)
+"""Of an image: gray, colors, colors and transparency."""
+
 
 def to_numpy(values: Any) -> Any:
     """Tensors as arrays (no copy on the CPU; NumPy has no bfloat16, which is widened), everything else as it is."""
@@ -37,14 +40,14 @@ def to_numpy(values: Any) -> Any:
 
 def as_features(X: Any, names: Sequence[str] | None = None, *, missing: bool = False) -> Features:
     """A validated array or CSR matrix as features: uint8 stays, other integers become float64; finite, or an error
-    that names the columns. Where values may be `missing`, NaN is allowed too. Gray images may come without channels.
+    that names the columns. Where values may be `missing`, NaN is allowed too. Images become (n, channels, height,
+    width).
     """
     if sparse.issparse(X):
         x: Features = X.astype(_float_type(X.dtype), copy=False)
     else:
         kept = X if X.dtype == np.uint8 else X.astype(_float_type(X.dtype), copy=False)
-        x = torch.from_numpy(np.require(kept, requirements=["C", "W"]))
-        x = x[:, None] if x.ndim == 3 else x  # images of one channel, which everything after takes to have an axis
+        x = torch.from_numpy(np.require(channels_first(kept), requirements=["C", "W"]))
     bad = infinite_columns(x) if missing else non_finite_columns(x)
     if bad:
         where = _where(bad, non_finite_rows(x, missing=missing), names)
@@ -61,6 +64,20 @@ def as_features(X: Any, names: Sequence[str] | None = None, *, missing: bool = F
             "they mark missing values code these as NaN and impute them; else rescale the column."
         )
     return x
+
+
+def channels_first(images: NDArray[Any]) -> NDArray[Any]:
+    """Gray images get the axis that everything after takes them to have; channels that come last, as Pillow, OpenCV
+    and most image files have them, come first. Other arrays are left as they are.
+
+    >>> [channels_first(np.zeros(shape)).shape for shape in [(9, 28, 28), (9, 28, 28, 3), (9, 3, 28, 28), (9, 4)]]
+    [(9, 1, 28, 28), (9, 3, 28, 28), (9, 3, 28, 28), (9, 4)]
+    """
+    if images.ndim == 3:
+        return images[:, None]
+    if images.ndim == 4 and images.shape[1] not in CHANNELS and images.shape[3] in CHANNELS:
+        return images.transpose(0, 3, 1, 2)
+    return images
 
 
 def _where(columns: Sequence[int], rows: Sequence[int], names: Sequence[str] | None) -> str:

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from pue.app.sources.problems import empty, first_line, reading, require_columns, require_names
 from pue.app.sources.stored_table import BATCH
+from pue.core.inputs import CHANNELS, channels_first
 from pue.errors import InvalidInput, listed
 
-CHANNELS = (1, 3, 4)
 _NUMBERS = "biuf"
 
 
@@ -52,10 +52,8 @@ class Arrays:
     @property
     def image_shape(self) -> tuple[int, int, int]:
         """Channels, height, width."""
-        if len(self.shape) == 3:
-            return 1, self.shape[1], self.shape[2]
-        _, a, b, c = self.shape
-        return (a, b, c) if a in CHANNELS else (c, a, b)
+        _, channels, height, width = channels_first(np.broadcast_to(np.uint8(0), self.shape)).shape
+        return channels, height, width
 
     def read(self, columns: Sequence[str] | None = None, rows: int | None = None) -> pd.DataFrame:
         """All rows, or the first ones."""
@@ -74,12 +72,7 @@ class Arrays:
 
     def images(self, start: int, stop: int) -> NDArray[np.uint8]:
         """Some images, channels first."""
-        pixels = self.load()[start:stop]
-        if pixels.ndim == 3:
-            pixels = pixels[:, None]
-        elif self.shape[1] not in CHANNELS:
-            pixels = pixels.transpose(0, 3, 1, 2)
-        return np.array(pixels, order="C")
+        return np.array(channels_first(self.load()[start:stop]), order="C")
 
     def _rows(self, names: list[str], rows: slice) -> pd.DataFrame:
         index = pd.RangeIndex(len(range(self.n_rows)[rows]))
