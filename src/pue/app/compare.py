@@ -26,7 +26,7 @@ from pue.app.learn import classifier_of, score_held_out
 from pue.app.preparation import Preparation, prepare, threads
 from pue.app.recipe import Recipe, Say
 from pue.app.rows import Rows
-from pue.app.threshold import HeldOut, choose_threshold
+from pue.app.threshold import HeldOut, as_unseen, choose_threshold
 from pue.app.time_budget import sized
 from pue.basis import KNOWN, Wishes, settle_propensities
 from pue.core.data import PUData
@@ -191,9 +191,9 @@ def _judge(candidate: Candidate, data: PUData, prepared: Preparation, recipe: Re
     p, weights = calibrate(scored.scores, scored.weights)(scored.scores), scored.weights
     held_out = HeldOut(p.numpy(), weights.positive.numpy(), weights.background.clamp(min=0).numpy())
     at, _ = choose_threshold(held_out, recipe.threshold, precision=recipe.precision)
-    prior = prepared.prior.value
+    prior, judged = prepared.prior.value, as_unseen(p, weights, scored.fold, at, recipe.threshold, recipe.precision)
     found = estimate_metrics(
-        p, scored.labels, prior=prior, propensity=scored.e, scenario=data.scenario, threshold=at, seed=recipe.seed
+        judged, scored.labels, prior=prior, propensity=scored.e, scenario=data.scenario, threshold=at, seed=recipe.seed
     )
     metrics = {name: tuple(vars(getattr(found, name)).values()) for name in ESTIMATED}
     return Result(str(candidate), time.perf_counter() - started, metrics, found.trivial)

@@ -17,6 +17,7 @@ from pue.app.preparation import Preparation
 from pue.app.recipe import Recipe
 from pue.app.rows import Rows
 from pue.app.stream import StreamedRows
+from pue.app.threshold import as_unseen
 from pue.diagnosis.found import Diagnosis
 from pue.judging.curves import reliability, threshold_curve
 from pue.judging.estimates import DRAWS, ESTIMATED, EstimatedMetrics, estimate_metrics
@@ -50,15 +51,16 @@ def summarize(
     """The summary that the page is made from; see `pue.app.page`."""
     given, doubt = _given(rows, prepared, scored), _doubt(prepared, scored)
     at: dict[str, Any] = {"threshold": threshold, "fold": scored.fold, "seed": recipe.seed}
-    metrics = estimate_metrics(probabilities, scored.labels, gammas=GAMMAS, **given, **doubt, **at)
-    plain = estimate_metrics(probabilities, scored.labels, **given, **at)
+    judged = as_unseen(probabilities, scored.weights, scored.fold, threshold, recipe.threshold, recipe.precision)
+    metrics = estimate_metrics(judged, scored.labels, gammas=GAMMAS, **given, **doubt, **at)
+    plain = estimate_metrics(judged, scored.labels, **given, **at)
     thresholds = np.unique([*np.linspace(0, 1, POINTS), threshold])
-    drawn: dict[str, Any] = {"worlds": doubts_of(rows, prepared, scored, probabilities), "seed": recipe.seed}
-    curve = threshold_curve(
-        probabilities, scored.weights, thresholds=thresholds, fold=scored.fold, draws=DRAWS, **drawn
-    )
+    drawn: dict[str, Any] = {"draws": DRAWS, "seed": recipe.seed}
+    worlds = doubts_of(rows, prepared, scored, judged)
+    curve = threshold_curve(judged, scored.weights, worlds=worlds, thresholds=thresholds, fold=scored.fold, **drawn)
     bounds = [{"gamma": g, "recall": r["recall"], "precision": r["precision"]} for g, r in metrics.bounds.items()]
-    bins = [vars(found) for found in reliability(probabilities, scored.weights, **drawn)]
+    worlds = doubts_of(rows, prepared, scored, probabilities)
+    bins = [vars(found) for found in reliability(probabilities, scored.weights, worlds=worlds, seed=recipe.seed)]
     how = "rows scored by models that had not seen them"
     found: dict[str, Any] = json_safe(
         {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from pue.core.decisions import best_f1, target_precision
 from pue.core.weights import RowWeights
@@ -70,6 +72,53 @@ def choose_threshold(
     else:
         value = _as_many_as_positives(held_out)
     return value, RULES[threshold]
+
+
+def as_unseen(
+    p: Tensor, weights: RowWeights, fold: Tensor | None, at: float, threshold: float | str, precision: float | None
+) -> Tensor:
+    """Probabilities to judge by what was chosen from them: `at`, by the rule `threshold` or for a `precision`."""
+    return unselected(p, weights, fold, at) if threshold == "f1" and precision is None else p
+
+
+def unselected(p: Tensor, weights: RowWeights, fold: Tensor | None, threshold: float) -> Tensor:
+    """Probabilities to judge a threshold by that was chosen for its F1: those of each fold are moved so that the
+    threshold which the *other* folds choose comes to lie at `threshold`. Order inside a fold stays, and 0 and 1 do.
+
+    The highest of many estimates is too high: the rows that chose a threshold look better at it than others will.
+    `fold` None: one model scored all rows, and they are dealt into parts.
+
+    >>> p = torch.tensor([0.9, 0.6, 0.2, 0.8, 0.4, 0.1], dtype=torch.float64)
+    >>> positive = torch.tensor([0.2, 0.2, 0.0, 0.1, 0.0, 0.0], dtype=torch.float64)
+    >>> fold = torch.tensor([0, 0, 0, 1, 1, 1])
+    >>> unselected(p, RowWeights(positive, 1 / 6 - positive), fold, threshold=0.6)
+    tensor([0.8000, 0.4500, 0.1500, 0.8000, 0.4000, 0.1000], dtype=torch.float64)
+    """
+    if threshold <= float(p.min()):
+        return p  # all rows are called positive, whatever they are
+    fold = _parts(weights) if fold is None else fold
+    moved = p.double().clone()
+    for value in fold.unique():
+        own = fold == value
+        chosen = best_f1(p[~own], RowWeights(weights.positive[~own], weights.negative[~own]))
+        moved[own] = _carried(moved[own], chosen, threshold)
+    return moved
+
+
+def _carried(p: Tensor, chosen: float, to: float) -> Tensor:
+    """Straight lines from 0 over (chosen, to) to 1; what lies below the one lies below the other."""
+    above = to + (p - chosen).clamp(min=0) * ((1 - to) / (1 - chosen) if chosen < 1 else 0.0)
+    below = (p * (to / chosen if chosen > 0 else 0.0)).clamp(max=math.nextafter(to, -math.inf))
+    return torch.where(p >= chosen, above.clamp(min=to), below)
+
+
+def _parts(weights: RowWeights, folds: int = 5) -> Tensor:
+    """As many labeled rows in each part, and as many others."""
+    part, rng = np.empty(len(weights.positive), dtype=np.int64), np.random.default_rng(0)
+    labeled = (weights.positive > 0).numpy()
+    for kind in (labeled, ~labeled):
+        part[kind] = rng.permutation(int(kind.sum())) % folds
+    return torch.from_numpy(part)
 
 
 def _as_many_as_positives(held_out: HeldOut) -> float:
