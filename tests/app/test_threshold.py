@@ -44,7 +44,8 @@ def test_every_row_is_called_as_by_the_threshold_of_the_other_folds(kind: str, s
 def test_order_inside_a_fold_stays_and_probabilities_stay_probabilities(kind: str) -> None:
     p, weights, fold = problem(kind)
     moved = unselected(p, weights, fold, best_f1(p, weights))
-    assert 0 <= moved.min() and moved.max() <= 1
+    assert moved.min() >= 0
+    assert moved.max() <= 1
     for value in fold.unique():
         own = fold == value
         order = p[own].argsort()
