@@ -406,7 +406,7 @@ MUTANTS = [
     Mutant("app/threshold.py", "target_precision(scores, held_out.believed_weights, precision)",
            "target_precision(scores, weights, precision)", "a target precision without the hidden bias",
            "test_model.py::test_a_target_precision_is_that_of_the_metrics"),
-    Mutant("app/threshold.py", "own = fold == value", "own = fold != value",
+    Mutant("app/threshold.py", "own = fold == int(value)", "own = fold != int(value)",
            "a threshold is judged by the rows that chose it", "test_threshold.py"),
     Mutant("app/sources/queries.py", "read_only=base != IN_MEMORY", "read_only=False", "a query may drop tables",
            "test_addresses.py::test_what_is_no_query_is_refused"),

@@ -98,8 +98,8 @@ def unselected(p: Tensor, weights: RowWeights, fold: Tensor | None, threshold: f
         return p  # all rows are called positive, whatever they are
     fold = _parts(weights) if fold is None else fold
     moved = p.double().clone()
-    for value in fold.unique():
-        own = fold == value
+    for value in np.unique(fold.numpy()):
+        own = fold == int(value)
         chosen = best_f1(p[~own], RowWeights(weights.positive[~own], weights.negative[~own]))
         moved[own] = _carried(moved[own], chosen, threshold)
     return moved
