@@ -350,3 +350,18 @@ def test_calibration_error_by_a_slow_twin():
     assert found == pytest.approx(expected)
     with pytest.raises(InvalidInput, match="bins must lie between 1"):
         calibration_error(torch.tensor([1]), torch.tensor([0.5]), bins=2)
+
+
+def test_what_decides_moves_calls_and_nothing_that_ranks() -> None:
+    rng = np.random.default_rng(3)
+    y = rng.random(600) < 0.4
+    scores, s = rng.normal(size=600) + 1.5 * y, (y & (rng.random(600) < 0.3)).astype(int)
+    deciding = scores + rng.normal(size=600)
+    ranking, calling, both = (
+        estimate_metrics(*given, prior=0.4, draws=20, **more)
+        for given, more in (((scores, s), {}), ((deciding, s), {}), ((scores, s), {"deciding": deciding}))
+    )
+    for name in ("auc", "ap"):
+        assert getattr(both, name) == getattr(ranking, name) != getattr(calling, name)
+    for name in ("accuracy", "precision", "recall", "f1", "flagged"):
+        assert getattr(both, name).value == getattr(calling, name).value != getattr(ranking, name).value

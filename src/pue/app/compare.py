@@ -193,8 +193,9 @@ def _judge(candidate: Candidate, data: PUData, prepared: Preparation, recipe: Re
     at, _ = choose_threshold(held_out, recipe.threshold, precision=recipe.precision)
     prior, judged = prepared.prior.value, as_unseen(p, weights, scored.fold, at, recipe.threshold, recipe.precision)
     found = estimate_metrics(
-        judged, scored.labels, prior=prior, propensity=scored.e, scenario=data.scenario, threshold=at, seed=recipe.seed
-    )
+        p, scored.labels, prior=prior, propensity=scored.e, scenario=data.scenario, threshold=at, seed=recipe.seed,
+        deciding=judged,
+    )  # fmt: skip
     metrics = {name: tuple(vars(getattr(found, name)).values()) for name in ESTIMATED}
     return Result(str(candidate), time.perf_counter() - started, metrics, found.trivial)
 

@@ -52,15 +52,14 @@ def summarize(
     given, doubt = _given(rows, prepared, scored), _doubt(prepared, scored)
     at: dict[str, Any] = {"threshold": threshold, "fold": scored.fold, "seed": recipe.seed}
     judged = as_unseen(probabilities, scored.weights, scored.fold, threshold, recipe.threshold, recipe.precision)
-    metrics = estimate_metrics(judged, scored.labels, gammas=GAMMAS, **given, **doubt, **at)
-    plain = estimate_metrics(judged, scored.labels, **given, **at)
+    at["deciding"] = judged
+    metrics = estimate_metrics(probabilities, scored.labels, gammas=GAMMAS, **given, **doubt, **at)
+    plain = estimate_metrics(probabilities, scored.labels, **given, **at)
     thresholds = np.unique([*np.linspace(0, 1, POINTS), threshold])
-    drawn: dict[str, Any] = {"draws": DRAWS, "seed": recipe.seed}
-    worlds = doubts_of(rows, prepared, scored, judged)
-    curve = threshold_curve(judged, scored.weights, worlds=worlds, thresholds=thresholds, fold=scored.fold, **drawn)
+    drawn: dict[str, Any] = {"worlds": doubts_of(rows, prepared, scored, probabilities), "seed": recipe.seed}
+    curve = threshold_curve(judged, scored.weights, thresholds=thresholds, fold=scored.fold, draws=DRAWS, **drawn)
     bounds = [{"gamma": g, "recall": r["recall"], "precision": r["precision"]} for g, r in metrics.bounds.items()]
-    worlds = doubts_of(rows, prepared, scored, probabilities)
-    bins = [vars(found) for found in reliability(probabilities, scored.weights, worlds=worlds, seed=recipe.seed)]
+    bins = [vars(found) for found in reliability(probabilities, scored.weights, **drawn)]
     how = "rows scored by models that had not seen them"
     found: dict[str, Any] = json_safe(
         {

@@ -109,6 +109,12 @@ class Cells:
     n: int
     weights: RowWeights
 
+    @classmethod
+    def of(cls, scores: Tensor, weights: RowWeights) -> Cells:
+        """One for each of the distinct scores, in ascending order."""
+        values, place = np.unique(scores.double().numpy(), return_inverse=True)
+        return cls(place, len(values), weights)
+
     def __call__(self, world: World) -> tuple[Array, Array]:
         masses = (world.positive, self.weights.background.clamp(min=0).numpy())
         counted = (

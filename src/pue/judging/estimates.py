@@ -29,7 +29,7 @@ from pue.core.data import Scenario, as_labels, require_scores
 from pue.core.decisions import ZERO
 from pue.core.weights import RowWeights, effective_sample_size
 from pue.errors import InvalidInput
-from pue.judging.curves import Calls, over, possible_recall
+from pue.judging.curves import Calls, Cells, over, possible_recall
 from pue.judging.sensitivity import worst_case
 from pue.judging.truth import METRICS
 from pue.judging.worlds import Doubts, World
@@ -100,6 +100,7 @@ def estimate_metrics(
     readings: Sequence[Any] = (),
     hidden: tuple[float, float] = (0.0, 0.0),
     fold: Any = None,
+    deciding: Any = None,
     gammas: tuple[float, ...] = (),
     level: float = 0.95,
     draws: int = DRAWS,
@@ -113,7 +114,8 @@ def estimate_metrics(
     π, is given, and over `readings`, other propensities of the labeled rows that the labels do not rule out: each draw
     believes one of them. `hidden` is a bias that overlap hides from every test; see `Doubts`. `fold` of each row: folds
     were scored by models of their own, in place of one that is kept; how unlike shares of rows these call positive is
-    then a part of the intervals. `gammas`: also the worst case over propensities that are wrong by such a factor.
+    then a part of the intervals. `deciding`: what the threshold is compared with, if not the scores. `gammas`: also the
+    worst case over propensities that are wrong by such a factor.
 
     >>> rng = np.random.default_rng(0)
     >>> y = rng.random(4000) < 0.5
@@ -130,15 +132,18 @@ def estimate_metrics(
     scenario = Scenario.parse(scenario)
     mass = None if sample_weight is None else torch.tensor(np.asarray(sample_weight, dtype=np.float64))
     e = None if propensity is None else torch.tensor(np.asarray(propensity, dtype=np.float64))
+    decided = g if deciding is None or deciding is scores else torch.tensor(np.asarray(deciding, dtype=np.float64))
+    require_scores(decided, len(s))
     doubts = Doubts(g, s, prior, scenario, e, mass, prior_interval, readings, hidden)
     weights = doubts.weights
-    sample = _Sample.of(g, weights, threshold, fold)
+    sample = _Sample.of(g, decided, weights, threshold, fold)
     if draws:
         point, low, high = over(doubts, sample.figures, draws, seed, level)
     else:
         point = low = high = sample.figures(doubts.center)
     chosen = s == 1
     worth, believed = weights.positive[chosen], torch.from_numpy(doubts.center.positive)[chosen]
+    called = decided[chosen] >= threshold
     lowest = prior if prior_interval is None else prior_interval[0]
     return EstimatedMetrics(
         **{name: Estimate(*map(float, row)) for name, *row in zip(ESTIMATED, point, low, high, strict=True)},
@@ -150,7 +155,7 @@ def estimate_metrics(
         assumption="labels are a random sample of the positives" if e is None else "the chances of a label are right",
         trivial=describe_trivial(g, float(point[6])),
         contradiction=describe_excess(*sample.plainly(weights), lowest, prior, effective_sample_size(worth), len(g)),
-        bounds={gamma: dict(_worst(g[chosen] >= threshold, believed, prior, point[6], gamma)) for gamma in gammas},
+        bounds={gamma: dict(_worst(called, believed, prior, point[6], gamma)) for gamma in gammas},
     )
 
 
@@ -193,10 +198,13 @@ class _Sample:
     """Rows by score, and the threshold at which they are called positive."""
 
     calls: Calls
+    ranks: Cells
+    """One for each of the distinct scores, in ascending order."""
 
     @classmethod
-    def of(cls, scores: Tensor, weights: RowWeights, threshold: float, fold: Any) -> _Sample:
-        return cls(Calls.of(scores, weights, np.array([threshold]), fold))
+    def of(cls, scores: Tensor, decided: Tensor, weights: RowWeights, threshold: float, fold: Any) -> _Sample:
+        calls = Calls.of(decided, weights, np.array([threshold]), fold)
+        return cls(calls, calls.cells if decided is scores else Cells.of(scores, weights))
 
     def plainly(self, weights: RowWeights) -> tuple[float, float]:
         """The recall that these weights give, whether it can be or not, and the share called positive."""
@@ -209,6 +217,8 @@ class _Sample:
         prior = world.prior
         positive, background = self.calls.cells(world)
         recall, flagged = (float(part[0]) for part in self.calls.of_cells(world, positive, background))
+        if self.ranks is not self.calls.cells:
+            positive, background = self.ranks(world)
         below = background.cumsum() - background / 2
         auc = (float(positive @ below) - prior / 2) / (1 - prior)
         recalls, flags = positive[::-1].cumsum(), background[::-1].cumsum()
