@@ -13,8 +13,13 @@ from typer.testing import CliRunner
 
 from pue.app.cli import app
 from pue.app.model import load_model
+from pue.app.preparation import _estimator
+from pue.app.recipe import Recipe
+from pue.app.roles import Roles
+from pue.app.rows import read_rows
 from pue.app.sources.opening import open_source
 from pue.errors import InvalidInput
+from pue.propensity import Auto
 
 ROWS = 300
 KINDS = {
@@ -126,3 +131,16 @@ def test_the_command_line_learns_from_vectors_and_leaves_them_out(tmp_path: Path
     assert ((scores >= 0.5) == positive).mean() > 0.85
     assert run(*common, "--ignore", "v", "-o", tmp_path / "without")[0] == 0
     assert load_model(tmp_path / "without").vectorizer.feature_names == ["x"]
+
+
+@pytest.mark.parametrize(("option", "places"), [("labeling_columns", (0, 1, 2)), ("ignore_for_labeling", (3,))])
+def test_a_vector_drives_the_labeling_by_its_name(tmp_path: Path, option: str, places: tuple[int, ...]) -> None:
+    """By all of its places but those that were left out; here the second is constant."""
+    values = vectors()
+    values[:, 1] = 0
+    parquet.write_table(table("fixed", values), tmp_path / "t.parquet")
+    rows = read_rows(open_source(tmp_path / "t.parquet"), Roles(label="s", keep=("x",)))
+    assert rows.vectorizer.feature_names == ["v[0]", "v[2]", "v[3]", "x"]
+    found = _estimator(Recipe(**{option: ("v",)}), rows)  # type: ignore[arg-type]
+    assert isinstance(found, Auto)
+    assert found.columns == places

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from pue.app.recipe import Recipe, Say
 from pue.app.rows import Rows
+from pue.app.sources.vectors import parts_of
 from pue.app.stream import StreamedRows
 from pue.basis import Basis, Wishes, settle
 from pue.core.data import is_image
@@ -91,11 +92,12 @@ def prepare(
 
 def _estimator(recipe: Recipe, rows: Rows | StreamedRows) -> str | PropensityEstimator | None:
     """The estimator of the recipe, told which features the labeling may depend on, if columns were named."""
-    named, vectorizer = recipe.labeling_columns or recipe.ignore_for_labeling, rows.vectorizer
-    if not named:
+    asked, vectorizer = recipe.labeling_columns or recipe.ignore_for_labeling, rows.vectorizer
+    if not asked:
         return recipe.propensity
     if vectorizer is None:
         raise InvalidInput("images have no columns: --labeling-columns and --ignore-for-labeling are for tables.")
+    named = [part for name in asked for part in parts_of(name, list(vectorizer.columns))]
     for name in named:
         if name in vectorizer.dropped:
             raise InvalidInput(f"column {name!r} cannot drive the labeling: {vectorizer.dropped[name]}. Leave it out.")
