@@ -173,7 +173,8 @@ with 20 labels or fewer.
 `UNSEEN`, `MOST_LABELED` and `FEW_LABELS` were settled after a look at seeds 1000 to 1002, without a search. That every
 second world puts what was not seen among the clearest rows came after a look at fits of seed 0; that intervals hold the
 labels' own account, after one at seeds 0 and 1; that they hold how unlike the models of folds are, after one at seeds
-1000 to 1003. All fits were then computed anew: of these, seeds from 2 on are the fair ones. In the table of the test,
+1000 to 1003; that a threshold is judged as by other folds came from development tables. All fits were then computed
+anew: of these, seeds from 2 on are the fair ones. In the table of the test,
 *share estimated* counts "biased, or fewer positives than estimated" as not called biased: it says how often the words
 are wrong, not the size of the test.
 """
