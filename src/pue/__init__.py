@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from pue.propensity import PROPENSITIES
     from pue.propensity.scar import ScarTest, scar_test
     from pue.training import Augmentation
-    from pue.trees import Boosting, Forest
+    from pue.trees import Blend, Boosting, Forest
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "BACKBONES", "CRITERIA", "DATASETS", "LOSSES", "METHODS", "PRIORS", "PROPENSITIES", "VPU", "Augmentation",
+    "BACKBONES", "CRITERIA", "DATASETS", "LOSSES", "METHODS", "PRIORS", "PROPENSITIES", "VPU", "Augmentation", "Blend",
     "Boosting", "Diagnosis", "DistPU", "EstimatedMetrics", "Forest", "InputSpec", "Metrics", "PUClassifier", "PUData",
     "PUWrapper", "PUbN", "Pretrained", "PriorEstimate", "ScarTest", "Scenario", "SearchResult", "SelfPU", "Sweep",
     "Truth", "Views", "diagnose", "estimate_metrics", "estimate_prior", "evaluate", "fit_encoder", "load",
@@ -58,7 +58,7 @@ _HOMES = {
     "propensity": ("PROPENSITIES",),
     "propensity.scar": ("ScarTest", "scar_test"),
     "training": ("Augmentation",),
-    "trees": ("Boosting", "Forest"),
+    "trees": ("Blend", "Boosting", "Forest"),
 }
 _MODULES = {
     "bench": ("labeling",),

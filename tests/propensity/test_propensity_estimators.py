@@ -35,7 +35,8 @@ from pue.propensity.anchor import weighted_quantile
 from pue.propensity.boosted import platt
 from pue.propensity.double_logistic import negative_log_likelihood
 from pue.propensity.latent import expectation, pooled_prior
-from pue.propensity.newton import MOST_COLUMNS, Design, Regression
+from pue.core.regression import Regression
+from pue.propensity.newton import MOST_COLUMNS, Design
 
 both = pytest.mark.parametrize("scenario", list(Scenario))
 margins = st.lists(st.floats(-30, 30), min_size=1, max_size=8)

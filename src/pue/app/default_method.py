@@ -10,7 +10,7 @@ from pue.app.stream import StreamedRows
 from pue.core.data import is_image
 
 MANY = 50_000
-"""Rows from which boosting is as good as a forest, and faster."""
+"""Rows from which boosting alone is as good, and faster."""
 
 
 def settled(recipe: Recipe, rows: Rows | StreamedRows) -> tuple[Recipe, str]:
@@ -28,4 +28,4 @@ def _method(rows: Rows | StreamedRows) -> tuple[str, str]:
         return "nnpu", "a network, because the rows are images"
     if rows.data.n_rows >= MANY:
         return "boosting", f"boosting, because the table has {MANY:,} rows or more"
-    return "forest", f"a forest, because the table has fewer than {MANY:,} rows"
+    return "blend", f"a blend of a forest, boosting and a regression, because the table has fewer than {MANY:,} rows"

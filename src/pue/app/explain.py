@@ -23,7 +23,7 @@ from pue.estimators.vectorizer.vectorize import Vectorizer
 from pue.judging.sampled_shapley import sampled_shapley
 from pue.judging.worlds import pu_row_weights
 from pue.trees import Trees
-from pue.trees.shapley import expected_score, shapley_values
+from pue.trees.blended import base_of, effects_of
 
 Floats = NDArray[np.float64]
 MOST = 10_000
@@ -66,9 +66,9 @@ def explain_features(model: PUModel, features: NDArray[np.float32], *, seed: int
     players, columns = owners(vectorizer), tuple(vectorizer.columns)
     trees = trees_of(model.classifier)
     if trees is not None and reference.covers is not None:
-        values = shapley_values(trees, features, reference.covers, players)
+        values = effects_of(trees, features, reference.covers, players)
         scale = "share of the trees' votes" if isinstance(trees, Trees) else "log-odds"
-        return Explanation(columns, values, expected_score(trees, reference.covers), scale, True)
+        return Explanation(columns, values, base_of(trees, reference.covers), scale, True)
     assert reference.background is not None
     score = lambda rows: np.asarray(model.classifier.decision_function(rows), np.float64)  # noqa: E731
     values, base = sampled_shapley(score, np.asarray(features), reference.background, players, seed=seed)

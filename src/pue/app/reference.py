@@ -16,8 +16,8 @@ from pue.core.data import as_matrix, is_image, select
 from pue.core.randomness import derive
 from pue.errors import InvalidInput
 from pue.persistence import kept
-from pue.trees import Ensemble
-from pue.trees.shapley import node_covers
+from pue.trees import Learnt
+from pue.trees.blended import covers_of
 
 COVERING, BACKGROUND = 10_000, 200
 """Training rows that say how many come by a node; rows that stand for all others where a model has no nodes."""
@@ -43,7 +43,7 @@ def make_reference(classifier: Any, rows: Rows | StreamedRows, seed: int) -> Ref
     sample, _ = rows.sample(COVERING, derive(seed, 11))
     trees = trees_of(classifier)
     if trees is not None:
-        return Reference(node_covers(trees, as_matrix(sample.x)), None)
+        return Reference(covers_of(trees, as_matrix(sample.x)), None)
     chosen = np.random.default_rng(derive(seed, 12)).permutation(sample.n_rows)[:BACKGROUND]
     return Reference(
         None, np.ascontiguousarray(as_matrix(select(sample.x, torch.from_numpy(np.sort(chosen)))), dtype=np.float32)
@@ -58,7 +58,7 @@ def make_profiles(rows: Rows | StreamedRows, seed: int) -> tuple[ColumnProfile, 
     return profiles_of(rows.vectorizer, np.asarray(as_matrix(sample.x)))
 
 
-def trees_of(classifier: Any) -> Ensemble | None:
-    """The nodes of a classifier that is a forest or boosting of our own."""
+def trees_of(classifier: Any) -> Learnt | None:
+    """The nodes of a classifier that is a forest, boosting or a blend of our own."""
     found = getattr(classifier, "trees_", None)
-    return found if isinstance(found, Ensemble) else None
+    return found if isinstance(found, Learnt) else None

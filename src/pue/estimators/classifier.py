@@ -33,7 +33,7 @@ from pue.propensity import FLOOR, Auto, PropensityEstimator
 from pue.training import Augmentation, Batching, Checkpointing, StreamedTable, Training
 from pue.training.batches import automatic_size
 from pue.training.settings import EpochRecord
-from pue.trees import LEARNERS, Ensemble, Learner, dense
+from pue.trees import LEARNERS, Learner, Learnt, dense
 
 
 @kept_estimator(
@@ -41,7 +41,7 @@ from pue.trees import LEARNERS, Ensemble, Learner, dense
         **FITTED,
         "input_spec_": InputSpec,
         "network_": nn.Module,
-        "trees_": Ensemble,
+        "trees_": Learnt,
         "vote_": NeighborVote,
         "history_": list[EpochRecord],
         "threshold_": float,
@@ -65,14 +65,15 @@ class PUClassifier(PUEstimator):
     prior : float, "estimate" or a name in `pue.PRIORS`
         π, the share of positives in the population. "estimate" is that of `pue.estimate_prior`, and the fit
         warns where its interval is so wide that results would change much inside it.
-    backbone : str, nn.Module, callable, Forest or Boosting
+    backbone : str, nn.Module, callable, Forest, Boosting or Blend
         "auto" (a small CNN for images, an MLP for tables), a name in `pue.BACKBONES`, an import path
         "package.module:factory", "features/" (a folder of `pue features fit` to begin with, see `Pretrained`), a module
-        (copied), or a function of an `InputSpec`. Methods of one stage also fit
-        trees with the same weights, whatever the method's loss and correction: "forest" or `Forest(n_trees=300)` lowers
-        the squared loss, with a non-negative risk in every leaf; "boosting" or `Boosting(rounds=50)` the logistic loss,
-        with LightGBM. What is said below about training is not for trees. They take values that are missing (NaN),
-        with a prior that is given or "estimate" and propensities that are given, None or "auto".
+        (copied), or a function of an `InputSpec`. Methods of one stage also fit trees with the same weights, whatever
+        the method's loss and correction: "forest" or `Forest(n_trees=300)` lowers the squared loss, with a non-negative
+        risk in every leaf; "boosting" or `Boosting(rounds=50)` the logistic loss, with LightGBM; "blend" or `Blend()`
+        fits both and a regression, and adds them up in the shares that held-out rows ask for. What is said below about
+        training is not for trees. They take values that are missing (NaN), with a prior that is given or "estimate" and
+        propensities that are given, None or "auto".
     scenario : "single_sample" or "case_control"
         One table in which some rows are labeled, or labeled rows collected beside an unlabeled sample.
     loss : None, str or callable
@@ -115,7 +116,7 @@ class PUClassifier(PUEstimator):
     propensity_ : array or None, the clipped propensities of the labeled rows, in order.
     propensity_report_ : PropensityReport or None.
     network_ : nn.Module, the trained network, if it is one.
-    trees_ : Trees of a forest, or BoostedTrees, if it is one of the two.
+    trees_ : Trees of a forest, BoostedTrees or Blended, if it is one of the three.
     vote_ : NeighborVote, the rows that method="communities" asks.
     input_spec_ : InputSpec, what the network was built for.
     threshold_ : float, subtracted from the scores of network or trees: they decide at zero.
@@ -262,7 +263,7 @@ class PUClassifier(PUEstimator):
         fitted = method.fit(task)
         for name in ("network_", "trees_", "vote_"):
             self.__dict__.pop(name, None)  # of an earlier fit
-        if isinstance(fitted.model, Ensemble):
+        if isinstance(fitted.model, Learnt):
             self.trees_ = fitted.model
         elif isinstance(fitted.model, NeighborVote):
             self.vote_ = fitted.model

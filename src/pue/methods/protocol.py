@@ -17,7 +17,7 @@ from pue.core.risks import Risk
 from pue.core.weights import RowWeights
 from pue.errors import InvalidInput
 from pue.training import Checkpointing, EpochRecord, Objective, RowStream, Training, score, train
-from pue.trees import Ensemble, Learner, dense
+from pue.trees import Learner, Learnt, dense
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class NeighborVote(ABC):
         """The score of each row; it is finite."""
 
 
-Model = nn.Module | Ensemble | NeighborVote
+Model = nn.Module | Learnt | NeighborVote
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ def scores_of(model: Model, x: Features) -> Tensor:
     """The output of a network, the log-odds of trees, or the vote of neighbors."""
     if isinstance(model, NeighborVote):
         return model.scores(x)
-    return torch.from_numpy(model.log_odds(dense(x))) if isinstance(model, Ensemble) else score(model, x)
+    return torch.from_numpy(model.log_odds(dense(x))) if isinstance(model, Learnt) else score(model, x)
 
 
 class Method(Protocol):

@@ -15,11 +15,11 @@ from torch import Tensor
 
 from pue.core.data import Features, PUData, Scenario, as_matrix
 from pue.core.folds import content_folds, held_out_values, most_folds
+from pue.core.regression import Array, Regression
 from pue.errors import InvalidInput
 from pue.judging.calibration import Sigmoid
 from pue.persistence import kept
 from pue.propensity.latent import row_mass
-from pue.propensity.newton import Array, Regression
 from pue.propensity.protocol import PropensityModel
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from scipy.optimize import minimize
 
 from pue.core.data import PUData, Scenario
+from pue.core.regression import Array, Regression, sigmoid
 from pue.errors import InvalidInput
 from pue.persistence import kept
 from pue.propensity.latent import expectation, pooled_prior, row_mass
-from pue.propensity.newton import Array, Design, LinearModel, Regression, sigmoid
+from pue.propensity.newton import Design, LinearModel
 from pue.propensity.protocol import PropensityModel
 from pue.propensity.sarem import initial
 

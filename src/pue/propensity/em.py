@@ -19,13 +19,13 @@ from pue.core.data import Features, PUData, Scenario
 from pue.core.folds import most_folds
 from pue.core.losses import logistic
 from pue.core.randomness import derive
+from pue.core.regression import Array, sigmoid
 from pue.core.risks import upu
 from pue.core.weights import RowWeights
 from pue.errors import InvalidInput
 from pue.persistence import kept
 from pue.propensity.latent import expectation, row_mass
 from pue.propensity.network import NetworkModel, by_name
-from pue.propensity.newton import Array, sigmoid
 from pue.propensity.protocol import PropensityModel
 from pue.training import Batching, Training, score, train
 from pue.training.feeds import split_rows

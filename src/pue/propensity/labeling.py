@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from pue.core.randomness import derive
+from pue.core.regression import Array
 from pue.persistence import kept
-from pue.propensity.newton import Array, Regression, sigmoid
 from pue.trees.boosted import BoostedTrees
 from pue.trees.nodes import LEAF
+from pue.trees.ridge import Ridge, moments, solved, standardized
 
 Matrix = NDArray[np.floating]
 
@@ -28,8 +29,6 @@ HELD_OUT = 0.3
 """Share of the rows that chooses among `STRENGTHS`."""
 NEGLIGIBLE = 1e-3
 """Rows of a smaller weight are almost certainly negative and say nothing, but would count in a smallest leaf."""
-FAR = 5.0
-"""Standardised values are cut here: no single row may pull a line."""
 
 
 class Labeling(Protocol):
@@ -49,19 +48,6 @@ class Steps:
 
     def __call__(self, x: Matrix) -> Array:
         return np.asarray(expit(self.trees.log_odds(binned(x, self.edges))))
-
-
-@kept
-@dataclass(frozen=True, eq=False)
-class Ridge:
-    """sigmoid(zᵀβ) of standardised columns; a missing value counts as the mean."""
-
-    mean: Array
-    scale: Array
-    beta: Array
-
-    def __call__(self, x: Matrix) -> Array:
-        return sigmoid(_standardized(x, self.mean, self.scale) @ self.beta)
 
 
 def boosted(x: Matrix, s: NDArray[np.bool_], weight: Array, seed: int) -> Steps:
@@ -107,14 +93,17 @@ def read_histogram_boosting(fitted: Any) -> BoostedTrees:
 
 def ridge(x: Matrix, s: NDArray[np.bool_], weight: Array, seed: int) -> Ridge:
     """A logistic regression whose strength makes held-out labels most likely, then fitted to all rows."""
-    mean, scale = _moments(x, weight)
-    z = _standardized(x, mean, scale)
+    mean, scale = moments(x, weight)
+    z = standardized(x, mean, scale)
     held = np.random.default_rng(derive(seed, 1)).random(len(s)) < HELD_OUT
     if len(np.unique(s[~held])) < 2 or not held.any():
         held = np.zeros(len(s), dtype=bool)
-    likelihoods = [_likelihood(z[held] @ _solve(z[~held], s[~held], weight[~held], C), s[held], weight[held])
-                   for C in STRENGTHS]  # fmt: skip
-    return Ridge(mean, scale, _solve(z, s, weight, STRENGTHS[int(np.argmax(likelihoods))]))
+    yes, no = weight * s, weight * ~s
+    likelihoods = [
+        _likelihood(z[held] @ solved(z[~held], yes[~held], no[~held], C), s[held], weight[held]) for C in STRENGTHS
+    ]
+    strength = STRENGTHS[int(np.argmax(likelihoods))]
+    return Ridge(mean, scale, solved(z, yes, no, strength))
 
 
 Fit = Callable[[Matrix, NDArray[np.bool_], Array, int], Labeling]
@@ -148,26 +137,6 @@ def binned(x: Matrix, edges: Array) -> NDArray[np.float32]:
         values = np.asarray(x[:, column], dtype=np.float64)
         found[:, column] = np.where(np.isnan(values), np.nan, np.searchsorted(own, values, side="right"))
     return found
-
-
-def _moments(x: Matrix, weight: Array) -> tuple[Array, Array]:
-    """Mean and spread of every column over the weighted rows, missing values left out; a constant has spread one."""
-    known = np.isfinite(x)
-    mass = np.maximum(weight @ known, np.finfo(np.float64).tiny)
-    values = np.where(known, x, 0.0).astype(np.float64)
-    mean = weight @ values / mass
-    spread = np.sqrt(np.maximum(weight @ (np.where(known, x - mean, 0.0) ** 2) / mass, 0.0))
-    return mean, np.where(spread > 1e-12 * (1 + np.abs(mean)), spread, 1.0)
-
-
-def _standardized(x: Matrix, mean: Array, scale: Array) -> Array:
-    z = np.clip(np.nan_to_num((np.asarray(x, dtype=np.float64) - mean) / scale, nan=0.0), -FAR, FAR)
-    return np.asfortranarray(np.column_stack([z, np.ones(len(z))]))
-
-
-def _solve(z: Array, s: NDArray[np.bool_], weight: Array, strength: float) -> Array:
-    regression = Regression(z, C=strength)
-    return regression.solve(weight * s, weight * ~s, regression.start(), tol=1e-9).beta
 
 
 def _likelihood(margin: Array, s: NDArray[np.bool_], weight: Array) -> float:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from pue.core.data import PUData, Scenario, labeled_share
-from pue.propensity.newton import Array, sigmoid
+from pue.core.regression import Array, sigmoid
 
 
 def expectation(f_scores: Array, e_scores: Array, labeled: Array) -> tuple[Array, Array]:

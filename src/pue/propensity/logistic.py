@@ -12,8 +12,9 @@ from scipy import sparse
 from torch import Tensor
 
 from pue.core.data import Features, PUData, Scenario, as_matrix, is_bytes
+from pue.core.regression import Regression
 from pue.persistence import kept
-from pue.propensity.newton import Design, LinearModel, Regression, probability
+from pue.propensity.newton import Design, LinearModel, probability
 from pue.propensity.protocol import PropensityModel
 
 FEW_COLUMNS = 500

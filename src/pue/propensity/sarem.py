@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from pue.core.data import PUData, Scenario
+from pue.core.regression import Array, Regression, Solution, sigmoid
 from pue.persistence import kept
 from pue.propensity.latent import expectation, row_mass
-from pue.propensity.newton import Array, Design, LinearModel, Regression, Solution, sigmoid
+from pue.propensity.newton import Design, LinearModel
 from pue.propensity.protocol import PropensityModel
 
 
