@@ -23,7 +23,7 @@ from pue.app.sources.opening import open_source
 from pue.errors import InvalidInput
 
 LABEL = "is labeled"
-BACKBONES = {"forest": "forest", "boosting": "boosting", "network": "tabular"}
+BACKBONES = {"blend": "blend", "forest": "forest", "boosting": "boosting", "network": "tabular"}
 """What the study calls a learner → what `PUClassifier` calls it. The first is what `pue fit` takes here."""
 NAMED = 3
 """Drivers that are kept of those that `pue fit` names."""

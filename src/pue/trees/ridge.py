@@ -1,4 +1,5 @@
-"""A logistic regression of standardised columns: few labels suffice for it, and where trees see steps it sees a slope."""
+"""A logistic regression of standardised columns: few labels are enough for it, and where trees see steps it sees a
+slope."""
 
 from __future__ import annotations
 
