@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from pue import Forest, PUClassifier
+from pue import Blend, Forest, PUClassifier
 
 ONE_AND_TWO = "passes labels {1, 2}; PU labels are 1, 0 and -1, and 2 has no meaning"
 EXEMPT = {
@@ -70,7 +70,7 @@ def test_scikit_learn_check(estimator: PUClassifier, check: Any) -> None:
         check(estimator)
 
 
-TREES = (Forest(n_trees=30), "boosting")
+TREES = (Forest(n_trees=30), "boosting", Blend(forest=Forest(n_trees=10)))
 
 
 def of_trees(cls: type[PUClassifier], exempt: dict[str, str]) -> list[Any]:

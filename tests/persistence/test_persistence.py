@@ -511,7 +511,8 @@ def test_every_value_of_the_library_is_registered() -> None:
 NAMES = re.findall(
     r"\w+",
     """
-    Anchor AnchorModel Around Augmentation Auto AveragedTeacher Batching Boosted BoostedModel BoostedTrees Boosting
+    Anchor AnchorModel Around Augmentation Auto AveragedTeacher Batching Blend Blended Boosted
+    BoostedModel BoostedTrees Boosting
     CalibratedTrees Categories Chosen ColumnProfile Communities CommunitiesModel CommunityNames Composition Constant
     ConstantModel CrossFit CrossFitted Dates DeepSAREM Design DistPU DoubleLogistic EpochRecord Forest GroupModel
     Groups HeldOut InputSpec Joint JointModel Known KnownModel LBE LatentClass Likely LikelyModel LinearModel

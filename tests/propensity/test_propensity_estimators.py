@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from pue import PUClassifier
 from pue.core.data import PUData, Scenario
+from pue.core.regression import Regression
 from pue.errors import InvalidInput
 from pue.propensity import (
     LBE,
@@ -35,7 +36,6 @@ from pue.propensity.anchor import weighted_quantile
 from pue.propensity.boosted import platt
 from pue.propensity.double_logistic import negative_log_likelihood
 from pue.propensity.latent import expectation, pooled_prior
-from pue.core.regression import Regression
 from pue.propensity.newton import MOST_COLUMNS, Design
 
 both = pytest.mark.parametrize("scenario", list(Scenario))

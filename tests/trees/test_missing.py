@@ -15,7 +15,7 @@ from pue.core.weights import RowWeights, pu
 from pue.errors import InvalidInput, PueWarning
 from pue.trees.forest import _rows
 
-LEARNERS = ["forest", "boosting"]
+LEARNERS = ["forest", "boosting", "blend"]
 
 
 def column(seed: int, n: int = 40, *, share: float = 0.3) -> tuple[np.ndarray, PUData, RowWeights]:

@@ -12,7 +12,7 @@ is convex, and g_k are scores by members that have not seen the row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import ClassVar
 
@@ -78,7 +78,8 @@ class Blend:
 
     def learn(self, data: PUData, weights: RowWeights, seed: int) -> tuple[Blended, float]:
         """The blend, and the threshold at which it decides: that of the held-out scores."""
-        members = self._members(data, weights, seed)
+        data, weights = _used(data, weights)
+        members = self.members(data, weights, seed)
         held, columns = self._held_out(data, weights, seed)
         if not bool(held.any()):
             blended = Blended(*members, np.full(3, 1 / 3), 0.0)
@@ -87,25 +88,34 @@ class Blend:
         shares, start = blending(columns, judging, self.pull / labels_worth(judging, data.mass[held].numpy()))
         return Blended(*members, shares, start), prior_threshold(columns @ shares + start, judging)
 
-    def _members(self, data: PUData, weights: RowWeights, seed: int) -> Members:
+    def members(self, data: PUData, weights: RowWeights, seed: int) -> Members:
+        """Each member on all of these rows."""
         forest = self.forest.fit(data, weights, derive(seed, 0))
         return forest, self.boosting.fit(data, weights, derive(seed, 1)), contest(data, weights)
 
     def _held_out(self, data: PUData, weights: RowWeights, seed: int) -> tuple[torch.Tensor, Floats]:
         """Which rows were held out, and their scores by members that have not seen them, (rows, members). None is where
         there are too few rows."""
-        folds = min(self.folds, most_folds(data.x, data.labels))
+        teaches = (weights.positive > 0).to(torch.int8)  # every fold needs some
+        folds = min(self.folds, most_folds(data.x, teaches))
         if folds < 2:
             return torch.zeros(data.n_rows, dtype=torch.bool), np.empty((0, 3))
-        fold, matrix = content_folds(data.x, data.labels, folds, seed=seed), dense(data.x)
+        lighter = self._lighter()
+        fold, matrix = content_folds(data.x, teaches, folds, seed=seed), dense(data.x)
         found = np.full((len(fold), 3), np.nan)
         for k in range(folds if data.n_rows <= ENOUGH else 1):
             held = fold == k
             seen = torch.from_numpy(~held)
-            members = self._members(data.take(seen), _as_much(weights, seen), derive(seed, 2 + k))
+            members = lighter.members(data.take(seen), _as_much(weights, seen), derive(seed, 2 + k))
             found[held] = scores(*members, matrix[held])
         there = ~np.isnan(found[:, 0])
         return torch.from_numpy(there), found[there]
+
+    def _lighter(self) -> Blend:
+        """Half the trees and half the sums of trees: enough to see which member says more."""
+        folds = self.boosting.folds
+        boosting = replace(self.boosting, folds=max(2, (10 if folds == "auto" else folds) // 2))
+        return replace(self, forest=replace(self.forest, n_trees=-(-self.forest.n_trees // 2)), boosting=boosting)
 
 
 def blending(columns: Floats, weights: RowWeights, pull: float) -> tuple[Floats, float]:
@@ -137,6 +147,14 @@ def labels_worth(weights: RowWeights, mass: NDArray[np.float64]) -> float:
     positive = weights.positive.numpy()
     there = positive > 0
     return float(positive.sum() ** 2 / (positive[there] ** 2 / mass[there]).sum())
+
+
+def _used(data: PUData, weights: RowWeights) -> tuple[PUData, RowWeights]:
+    """Rows that have some weight; the others teach nothing, and decide about no fold."""
+    used = (weights.positive > 0) | (weights.background > 0)
+    if bool(used.all()):
+        return data, weights
+    return data.take(used), RowWeights(weights.positive[used], weights.negative[used])
 
 
 def _as_much(weights: RowWeights, rows: torch.Tensor) -> RowWeights:

@@ -39,11 +39,8 @@ class Blended:
         if self.shares.shape != (3,) or not (np.isfinite(self.shares).all() and (self.shares >= 0).all()):
             raise InvalidInput("a blend has three shares, none below zero. It is damaged: fit again.")
         n, line = self.forest.n_features, self.line
-        if self.boosted.n_features != n or (line.mean.shape, line.scale.shape, line.beta.shape) != (
-            (n,),
-            (n,),
-            (n + 1,),
-        ):
+        shapes = line.mean.shape, line.scale.shape, line.beta.shape
+        if self.boosted.n_features != n or shapes != ((n,), (n,), (n + 1,)):
             raise InvalidInput("the members of the blend do not look at the same features. It is damaged: fit again.")
         if not all(np.isfinite(each).all() for each in (line.mean, line.scale, line.beta, self.start)):
             raise InvalidInput("the blend holds what is no number. It is damaged: fit again.")
@@ -99,9 +96,8 @@ def effects_of(model: Ensemble | Blended, matrix: Any, covers: Ints, players: In
 
 def _with_covers(model: Blended, covers: Ints) -> Iterator[tuple[Ensemble, float, Ints]]:
     """The covers shared out among the members that are trees."""
-    if covers.shape != (model.forest.n_nodes + model.boosted.n_nodes,):
-        raise InvalidInput(
-            f"{model.forest.n_nodes + model.boosted.n_nodes} nodes need as many covers; got {covers.shape}."
-        )
+    nodes = model.forest.n_nodes + model.boosted.n_nodes
+    if covers.shape != (nodes,):
+        raise InvalidInput(f"{nodes} nodes need as many covers; got {covers.shape}.")
     parts = np.split(covers, [model.forest.n_nodes])
     return ((trees, factor, own) for (trees, factor), own in zip(model._trees(), parts, strict=True))
