@@ -123,19 +123,16 @@ def test_how_many_labels_they_are_worth(times: int | None) -> None:
 
 def test_a_slope_is_left_to_the_line_and_steps_to_the_trees() -> None:
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(1200, 8))
-    slope = x @ rng.normal(size=8)
-    y = rng.random(1200) < 1 / (1 + np.exp(-slope))
-    found = {}
-    for name, true in (("slope", y), ("steps", (x[:, 0] > 0) ^ (x[:, 1] > 0))):
-        s = (true & (rng.random(1200) < 0.2)).astype(int)
-        clf = classifier(prior=float(true.mean()), backbone="blend").fit(x, s)
-        found[name] = clf.trees_.shares
-        single = [classifier(prior=float(true.mean()), backbone=b).fit(x[:600], s[:600]) for b in ("blend", "forest")]
-        blended, forest = (roc_auc_score(true[600:], each.decision_function(x[600:])) for each in single)
-        assert blended > forest - 0.01, name
-        assert name != "slope" or blended > forest + 0.02
+    x, seen, found, gain = rng.normal(size=(3000, 8)), slice(1500), {}, {}
+    slope = rng.random(3000) < 1 / (1 + np.exp(-x @ rng.normal(size=8)))
+    for name, y in (("slope", slope), ("steps", (x[:, 0] > 0) ^ (x[:, 1] > 0))):
+        s = (y & (rng.random(3000) < 0.2)).astype(int)
+        fitted = [classifier(prior=float(y.mean()), backbone=each).fit(x[seen], s[seen]) for each in ("blend", "forest")]
+        blended, forest = (roc_auc_score(y[1500:], each.decision_function(x[1500:])) for each in fitted)
+        found[name], gain[name] = fitted[0].trees_.shares, blended - forest
     assert found["slope"][2] > 0.4 > 0.15 > found["steps"][2]
+    assert gain["slope"] > 0.02
+    assert gain["steps"] > -0.01
 
 
 # ------------------------------------------------------------------------------------------------- held out
@@ -207,7 +204,7 @@ def test_the_line_is_that_of_scikit_learn_on_the_pooled_rows(uneven: bool) -> No
     pooled, target = np.concatenate([z[s], z]), np.repeat([1, 0], [s.sum(), len(z)])
     heavy = np.concatenate([ours / ours.mean(), np.ones(len(z))])
     twin = LogisticRegression(C=1.0, solver="newton-cholesky", tol=1e-10).fit(pooled, target, heavy)
-    np.testing.assert_allclose(contest(data, weights).margin(x), twin.decision_function(z), atol=1e-5)
+    np.testing.assert_allclose(contest(data, weights).margin(x), twin.decision_function(z), atol=1e-4)
 
 
 def test_a_missing_value_counts_as_the_mean_and_a_far_one_is_cut() -> None:

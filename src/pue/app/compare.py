@@ -40,7 +40,7 @@ from pue.judging.estimates import ESTIMATED, estimate_metrics
 from pue.persistence.sealed import opened, sealed
 from pue.propensity import PROPENSITIES
 
-CANDIDATES = ("naive", "forest", "forest+auto", "boosting+auto", "logistic+auto", "nnpu+auto")
+CANDIDATES = ("naive", "blend", "blend+auto", "forest+auto", "boosting+auto", "logistic+auto", "nnpu+auto")
 IMAGE_CANDIDATES = ("naive", "nnpu", "nnpu+auto", "distpu+auto")
 CRITERIA = ("auc", "ap", "accuracy", "f1")
 

@@ -57,7 +57,7 @@ def compare(
 
       pue compare claims.parquet --label fraud
 
-      pue compare claims.parquet --label fraud --candidates nnpu+auto,boosting+auto,forest --by f1
+      pue compare claims.parquet --label fraud --candidates nnpu+auto,blend+auto,blend --by f1
 
       pue compare claims.parquet --label fraud --fit model
 

@@ -47,7 +47,7 @@ NoData = Annotated[
 Prior = Annotated[
     str, typer.Option(help="Share of positives among all rows, or how to estimate it: estimate, elkan_noto, …")
 ]
-Method = Annotated[str, typer.Option(help="auto, nnpu, distpu, pubn, …, forest, boosting or logistic.")]
+Method = Annotated[str, typer.Option(help="auto, nnpu, distpu, pubn, …, blend, forest, boosting or logistic.")]
 LabelingColumns = Annotated[
     str | None,
     typer.Option(help="Columns the labeling depends on, if you know them: region,age.", show_default="any"),
