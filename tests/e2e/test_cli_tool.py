@@ -173,6 +173,7 @@ def story(folder: Path, run: Run) -> dict[str, Any]:
     found["evaluation"] = given(run, "evaluate", folder / "model", later, "--truth", "truth")
     for name in ("scores.csv", "scores.parquet"):
         found[name] = given(run, "predict", folder / "model", later, "-o", folder / name, "--posterior")
+    os.utime(folder / "model", (0, 0))  # the page dates a model by its folder
     assert run("report", folder / "model", "-o", folder / "page.html")[0] == 0
     return found
 

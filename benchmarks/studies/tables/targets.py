@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from answers import JUDGED
 from labelings import LABELINGS
-from ours import BACKBONES
 from problems import RARE
 from tallies import Records, cells, chosen, covered, differences, lost, of_metric, of_prior, recovered, speaks
 from untold import WITH_PRIOR, WITHOUT
 
 FIVE = list(LABELINGS)
 BIASED, SEEN = FIVE[1:], ["logistic", "kinds"]
-DEFAULT = next(iter(BACKBONES))
+CORRECTED = ("blend", "forest")
+"""Learners of which the correction is asked what it is worth; the first is what `pue fit` takes."""
 
 
 @dataclass(frozen=True)
@@ -33,23 +33,29 @@ def targets(records: Records) -> Iterator[Target]:
 
 
 def _gain(records: Records) -> Iterator[Target]:
-    ratio = recovered(records, DEFAULT, SEEN)
-    if ratio:
-        found = f"{ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
-        yield Target("recovered gain of `auto`, logistic and kinds", "≥ 0.85", found, ratio.value >= 0.85)
-    near = _points(records, f"{DEFAULT}/auto", "forest/true", SEEN)
-    if near is not None:
-        yield Target("`auto` minus a forest with true e, there", "≥ −3 points", f"{near:+.2f}", near >= -3)
+    for learner in CORRECTED:
+        ratio = recovered(records, learner, SEEN)
+        if ratio:
+            found = f"{ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
+            claim = f"recovered gain of `auto`, {learner}, logistic and kinds"
+            yield Target(claim, "≥ 0.85", found, ratio.value >= 0.85)
+        near = _points(records, f"{learner}/auto", "forest/true", SEEN)
+        if near is not None:
+            claim = f"{learner} with `auto` minus a forest with true e, there"
+            yield Target(claim, "≥ −3 points", f"{near:+.2f}", near >= -3)
 
 
 def _harm(records: Records) -> Iterator[Target]:
-    for labeling in ("scar", "hard"):
-        change = lost(records, DEFAULT, [labeling])
-        if change:
-            mean, worst = 100 * change[0], 100 * change[1]
-            yield Target(f"`auto` minus no correction, {labeling}", "≥ −0.3 points", f"{mean:+.2f}", mean >= -0.3)
-            if labeling == "scar":
-                yield Target("the same on the worst table", "≥ −1 point", f"{worst:+.2f} ({change[2]})", worst >= -1)
+    for learner in CORRECTED:
+        for labeling in ("scar", "hard"):
+            change = lost(records, learner, [labeling])
+            if change:
+                mean, worst = 100 * change[0], 100 * change[1]
+                claim = f"{learner}, `auto` minus no correction, {labeling}"
+                yield Target(claim, "≥ −0.3 points", f"{mean:+.2f}", mean >= -0.3)
+                if labeling == "scar":
+                    found = f"{worst:+.2f} ({change[2]})"
+                    yield Target("the same on the worst table", "≥ −1 point", found, worst >= -1)
 
 
 def _baselines(records: Records) -> Iterator[Target]:
