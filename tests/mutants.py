@@ -47,6 +47,7 @@ STAGES = "test_method_stages.py"
 STRAYS = "test_communities.py::test_strays_among_negatives_get_the_mean_of_all_positives"
 ACCEPTED = "test_communities.py::test_groups_are_accepted_until_the_prior_is_reached"
 TREES = "test_growth.py"
+BLEND = "test_blend.py"
 REDUCE = "test_risks.py::test_sums_over_two_halves_add_up_to_the_sums_over_the_whole"
 IMBALANCED = "test_risks.py::test_imbalanced_equals_its_twin"
 DIST_PU = "test_risks.py::test_dist_pu_equals_its_twin"
@@ -222,6 +223,20 @@ MUTANTS = [
            "the last round instead of the best", "test_boosting.py"),
     Mutant("trees/boosted.py", "kind & _DEFAULT_LEFT, threshold >= 0", "kind & _DEFAULT_LEFT, threshold < 0",
            "missing values that training had not seen on the wrong side", "test_boosting.py"),
+    Mutant("trees/blend.py", "gradient[:n] += 2 * pull * away", "gradient[:n] += pull * away",
+           "half the gradient of the pull", f"{BLEND}::test_the_gradient_is_that_of_the_risk"),
+    Mutant("trees/blend.py", "bounds = [(0.0, MOST)] * n", "bounds = [(0.0, None)] * n",
+           "shares that grow without end", f"{BLEND}::test_shares_stay_where_labels_outweigh_the_rows"),
+    Mutant("trees/blend.py", "members(data.take(seen), _as_much(weights, seen)", "members(data, weights",
+           "members that have seen what they score",
+           f"{BLEND}::test_no_member_has_seen_what_it_scores_for_the_shares"),
+    Mutant("trees/blend.py", "positive[there] ** 2 / mass[there]", "positive[there] ** 2",
+           "a row of weight k for one label", f"{BLEND}::test_how_many_labels_they_are_worth"),
+    Mutant("trees/blended.py", "model.start - VOTE * model.shares[0] / 2", "model.start",
+           "explanations that do not sum to the score",
+           f"{BLEND}::test_explanations_are_the_shares_of_the_members"),
+    Mutant("trees/ridge.py", "mass[positive > 0].sum() / positive.sum()", "1 / positive.sum()",
+           "all labels of a contest for one", f"{BLEND}::test_the_line_is_that_of_scikit_learn_on_the_pooled_rows"),
     Mutant("trees/nodes.py", "(child <= nodes) | (child >= ends)", "child >= ends",
            "a folder whose trees go in circles", "test_nodes.py"),
     Mutant("methods/pubn.py", "region = pubn_region(weights, negatives)", "region = weights",

@@ -127,7 +127,8 @@ def test_a_slope_is_left_to_the_line_and_steps_to_the_trees() -> None:
     slope = rng.random(3000) < 1 / (1 + np.exp(-x @ rng.normal(size=8)))
     for name, y in (("slope", slope), ("steps", (x[:, 0] > 0) ^ (x[:, 1] > 0))):
         s = (y & (rng.random(3000) < 0.2)).astype(int)
-        fitted = [classifier(prior=float(y.mean()), backbone=each).fit(x[seen], s[seen]) for each in ("blend", "forest")]
+        both = (classifier(prior=float(y.mean()), backbone=each) for each in ("blend", "forest"))
+        fitted = [each.fit(x[seen], s[seen]) for each in both]
         blended, forest = (roc_auc_score(y[1500:], each.decision_function(x[1500:])) for each in fitted)
         found[name], gain[name] = fitted[0].trees_.shares, blended - forest
     assert found["slope"][2] > 0.4 > 0.15 > found["steps"][2]
