@@ -1,4 +1,4 @@
-"""A network, a forest and boosting on the same rows: processor time as ratios of one run, and accuracy.
+"""A network, a blend, a forest and boosting on the same rows: processor time as ratios of one run, and accuracy.
 
     python benchmarks/trees.py                     # times at 5,000 and 50,000 rows x 20, accuracy on six tables
     python benchmarks/trees.py --seeds 2 --rows 5000
@@ -21,7 +21,7 @@ from sklearn.model_selection import train_test_split
 
 from pue import PUClassifier
 
-LEARNERS = ("auto", "forest", "boosting")
+LEARNERS = ("auto", "blend", "forest", "boosting")
 Rows = tuple[NDArray[np.float64], NDArray[np.bool_]]
 
 
@@ -86,7 +86,7 @@ def main() -> None:
     print("| rows | learner | time / network's | quartiles | n | fastest |\n| --- | --- | --- | --- | --- | --- |")
     for n in args.rows:
         times(n, args.repeats)
-    print("\n| table | network | forest | boosting | seeds |\n| --- | --- | --- | --- | --- |")
+    print("\n| table | network | blend | forest | boosting | seeds |\n| --- | --- | --- | --- | --- | --- |")
     for name, rows in tables():
         accuracies(name, rows, args.seeds)
 
