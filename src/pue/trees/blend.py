@@ -103,7 +103,7 @@ class Blend:
         lighter = self._lighter()
         fold, matrix = content_folds(data.x, teaches, folds, seed=seed), dense(data.x)
         found = np.full((len(fold), 3), np.nan)
-        for k in range(folds if data.n_rows <= ENOUGH else 1):
+        for k in range(folds if float(data.mass.sum()) <= ENOUGH else 1):
             held = fold == k
             seen = torch.from_numpy(~held)
             members = lighter.members(data.take(seen), _as_much(weights, seen), derive(seed, 2 + k))
