@@ -46,10 +46,9 @@ OWN = {
         "pu-toolbox": ["nnPU, 6 layers, 30 epochs"],
     },
     "table": {
-        "pue": ["forest, auto", "boosting, auto", "nnPU", "nnPUe", "nnPUe, SAR-EM", "nnPUe, SAR-EM, 6 layers",
-                "nnPUe, double logistic", "nnPUe, double logistic, 6 layers", "Dist-PUe", "P-vs-U",
-                "PUWrapper, logistic, auto", "PUWrapper, boosting, auto",
-                "pue fit"],
+        "pue": ["blend, auto", "forest, auto", "boosting, auto", "nnPU", "nnPUe", "nnPUe, SAR-EM",
+                "nnPUe, SAR-EM, 6 layers", "nnPUe, double logistic", "nnPUe, double logistic, 6 layers", "Dist-PUe",
+                "P-vs-U", "PUWrapper, logistic, auto", "PUWrapper, boosting, auto", "pue fit"],
         "pulearn": ["Elkan-Noto, boosting"],
         "cleanlab": ["CleanLearning, pulearning=1, boosting"],
         "scikit-learn": ["unlabeled as negative, boosting"],

@@ -138,6 +138,7 @@ METHODS = {
     "nnPUe, preset fast": digits("nnpu", "auto"),
     "Dist-PUe, preset fast": digits("distpu", "auto"),
     "P-vs-U, preset fast": digits("quantile", None),
+    "blend, auto": network("nnpu", "auto", backbone="blend"),
     "forest, auto": network("nnpu", "auto", backbone="forest"),
     "boosting, auto": network("nnpu", "auto", backbone="boosting"),
     "nnPU": network("nnpu", None),
