@@ -3,11 +3,13 @@
     python benchmarks/studies/unseen_images.py --data DATA --seeds 0-2 --out docs/results/unseen_images.jsonl
     python benchmarks/studies/unseen_images.py --out docs/results/unseen_images.jsonl --show
 
-*fashion*: 5,000 images of Fashion-MNIST (DATA/fashion_mnist, four idx files), five kinds of clothes positive. *emoji*:
+*fashion*: 5,000 images of Fashion-MNIST (DATA/fashion_mnist, four idx files), five kinds of clothes positive;
+*fashion-30000*: as many as a user's idx files hold, of the same. *emoji*:
 DATA/emoji/img, a folder for each of four vendors, and emoji.json (the packages emoji-datasource-*), living things
-positive; no emoji is in both parts. Labels by kind, .5 to .04. As images with the default network, and as rows of
-pixels with the forest that `pue fit` takes for tables; the prior given, propensities none, auto, true, all else as it
-is by default. A run that was cut goes on where it was.
+positive; no emoji is in both parts. Labels by kind, .5 to .04. Six parts in ten train. As images with the default
+network (`images`), and as rows of pixels with a forest (`pixels`) and with the blend that `pue fit` takes for tables
+(`pixels-blend`); the prior given, propensities none, auto, true, all else as it is by default. A run that was cut goes
+on where it was.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ import gzip
 import json
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +40,7 @@ RATES = (0.5, 0.2, 0.1, 0.06, 0.04)
 """Of a label, kind by kind of the positives."""
 LIVING = ("People & Body", "Smileys & Emotion", "Animals & Nature")
 SIDE = 20
+LEARNERS = {"images": "auto", "pixels": "forest", "pixels-blend": "blend"}
 
 
 @dataclass(frozen=True)
@@ -48,12 +52,12 @@ class Images:
     """What is never in both parts."""
 
 
-def fashion(folder: Path) -> Images:
+def fashion(folder: Path, n: int = 5_000) -> Images:
     def read(name: str, head: int) -> NDArray[np.uint8]:
         return np.frombuffer(gzip.decompress((folder / "fashion_mnist" / name).read_bytes()), np.uint8, offset=head)
 
-    x = read("train-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28)[:5_000]
-    classes = read("train-labels-idx1-ubyte.gz", 8)[:5_000].astype(np.int64)
+    x = read("train-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28)[:n]
+    classes = read("train-labels-idx1-ubyte.gz", 8)[:n].astype(np.int64)
     return Images(x, np.where(classes % 2 == 0, classes // 2, -1), np.arange(len(x)))
 
 
@@ -73,9 +77,16 @@ def emoji(folder: Path) -> Images:
     return Images(np.stack(images), np.array(kinds), np.array(groups))
 
 
+SETS: dict[str, Callable[[Path], Images]] = {
+    "fashion": fashion,
+    "fashion-30000": partial(fashion, n=30_000),
+    "emoji": emoji,
+}
+
+
 @cache
 def images_of(name: str, folder: str) -> Images:
-    return {"fashion": fashion, "emoji": emoji}[name](Path(folder))
+    return SETS[name](Path(folder))
 
 
 def measured(name: str, form: str, kind: str, seed: int, folder: str) -> dict[str, Any]:
@@ -87,11 +98,11 @@ def measured(name: str, form: str, kind: str, seed: int, folder: str) -> dict[st
     e = np.where(positive, np.array([*RATES, 0.0])[images.kind], np.nan)
     labeled = rng.random(len(e)) < np.nan_to_num(e)
     train = ~held_out
-    x = images.x.reshape(len(images.x), -1) if form == "pixels" else images.x
+    x = images.x.reshape(len(images.x), -1) if form != "images" else images.x
     propensity = "auto" if kind == "auto" else None
     began = time.process_time()
     model = PUClassifier(prior=float(positive[train].mean()), propensity=propensity, random_state=seed,
-                         backbone="forest" if form == "pixels" else "auto", progress=False)  # fmt: skip
+                         backbone=LEARNERS[form], progress=False)  # fmt: skip
     model.fit(x[train], labeled[train].astype(int), propensity=e[train & labeled] if kind == "true" else None)
     right = (model.predict(x[held_out]) == 1) == positive[held_out]
     return {
@@ -125,7 +136,7 @@ def shown(records: list[dict[str, Any]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", default="fashion,emoji")
-    parser.add_argument("--forms", default="images,pixels")
+    parser.add_argument("--forms", default=",".join(LEARNERS))
     parser.add_argument("--seeds", default="0-2", help="first-last")
     parser.add_argument("--out", type=Path, default=Path("unseen_images.jsonl"))
     parser.add_argument("--data", help="folder that holds fashion_mnist/ and emoji/ (default: $PUE_DATA)")
