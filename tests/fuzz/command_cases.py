@@ -81,7 +81,7 @@ def training_case(ground: Ground, rng: random.Random) -> str:
     shutil.rmtree(model, ignore_errors=True)
     known: list[Any] = ["--label", "s", "--prior", "0.5", "--propensity", "none", "-q"]
     given: list[Any] = {
-        "fit": ["fit", path, *known, "--method", rng.choice(["logistic", "forest"]), "-o", model],
+        "fit": ["fit", path, *known, "--method", rng.choice(["logistic", "forest", "blend"]), "-o", model],
         "diagnose": ["diagnose", path, *known],
         "evaluate": ["evaluate", ground.folder / "linear", path, "-q"],
         "explain": ["explain", ground.folder / "linear", path, "-q"],

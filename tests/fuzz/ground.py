@@ -83,6 +83,7 @@ def result() -> Result:
 
 MODELS = {
     "forest": ["--method", "forest"],
+    "blend": ["--method", "blend"],
     "network": ["--method", "upu", "--epochs", "1"],
     "linear": ["--method", "logistic"],
     "trees": ["--method", "wrapped_boosting"],
