@@ -17,8 +17,8 @@ from ours import BACKBONES
 from tallies import Records, recovered
 
 LEARNERS = list(BACKBONES)
-LINES = ("ceiling/boosting", "forest/true", "forest/auto", "forest/none", "fit/nothing", "baseline/ranking",
-         "baseline/elkan-noto", "baseline/naive")  # fmt: skip
+LINES = ("ceiling/boosting", "forest/true", "forest/auto", "forest/none", "baseline/ranking", "baseline/elkan-noto",
+         "baseline/naive")  # fmt: skip
 
 
 def draw(records: Records, folder: Path) -> list[Path]:
