@@ -26,8 +26,9 @@ def explain(
 ) -> None:
     """Say what each column adds to a row's score; or, without --row, how much each moves scores on the whole.
 
-    Exact Shapley values for forests, boosting and their blend, sampled ones for other models. They say what the model looks at, not
-    what causes what. Where the rows have labels, also by how much the ranking suffers if a column is shuffled.
+    Exact Shapley values for forests, boosting and their blend, sampled ones for other models. They say what the model
+    looks at, not what causes what. Where the rows have labels, also by how much the ranking suffers if a column is
+    shuffled.
 
     [bold]Examples[/bold]
 
