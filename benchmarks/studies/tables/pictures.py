@@ -17,7 +17,7 @@ from ours import BACKBONES
 from tallies import Records, recovered
 
 LEARNERS = list(BACKBONES)
-LINES = ("ceiling/boosting", "forest/true", "forest/auto", "forest/none", "baseline/ranking", "baseline/elkan-noto",
+LINES = ("ceiling/boosting", "blend/true", "blend/auto", "blend/none", "baseline/ranking", "baseline/elkan-noto",
          "baseline/naive")  # fmt: skip
 
 
