@@ -915,11 +915,11 @@ def test_a_constant_score_is_replaced_by_a_plain_ranking_and_said_so(
 
     def one_is_constant(rows: Any, recipe: Recipe, *rest: Any) -> tuple[Any, Any]:
         classifier, scored = real(rows, recipe, *rest)
-        return classifier, _constant(scored) if recipe.method == "forest" else scored
+        return classifier, _constant(scored) if recipe.method == "blend" else scored
 
     monkeypatch.setattr("pue.app.fit.learn", one_is_constant)
     recipe = Recipe(prior=0.4, propensity=None, progress=False, folds=2)
-    with pytest.warns(PueWarning, match="'forest' did not tell labeled rows from the others; 'wrapped_boosting' takes"):
+    with pytest.warns(PueWarning, match="'blend' did not tell labeled rows from the others; 'wrapped_boosting' takes"):
         model = fit.fit_model(read_rows(open_source(path), ROLES), recipe)
     assert model.summary["method"]["name"] == "wrapped_boosting"
 
@@ -930,7 +930,7 @@ def test_scores_that_turn_labeled_rows_down_are_no_ranking_either(path: Path, mo
 
     def one_is_reversed(rows: Any, recipe: Recipe, *rest: Any) -> tuple[Any, Any]:
         classifier, scored = real(rows, recipe, *rest)
-        return classifier, replace(scored, scores=-scored.scores) if recipe.method == "forest" else scored
+        return classifier, replace(scored, scores=-scored.scores) if recipe.method == "blend" else scored
 
     monkeypatch.setattr("pue.app.fit.learn", one_is_reversed)
     recipe = Recipe(prior=0.4, propensity=None, progress=False, folds=2)

@@ -343,6 +343,8 @@ def test_fit_streams_what_does_not_fit_and_finds_the_same(run: Run, path: Path, 
         "column:e",
         "--prior",
         "0.4",
+        "--method",
+        "nnpu",  # streamed rows are a network's
         "--epochs",
         "10",
         "--json",
