@@ -143,7 +143,7 @@ def environment(folder: Path) -> Path:
     install = [str(python), "-m", "pip", "install", "--quiet", "--constraint", str(REPOSITORY / "constraints.txt")]
     for packages in (
         ["torch==2.13.0"],
-        ["--requirement", str(HERE / "requirements.txt"), "--editable", str(REPOSITORY)],
+        ["--requirement", str(HERE / "requirements.txt"), "--editable", f"{REPOSITORY}[app]"],
     ):
         subprocess.run([*install, *packages], check=True)
     ready.write_text(wanted)
